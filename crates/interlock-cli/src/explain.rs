@@ -1,0 +1,87 @@
+//! `interlock explain`: the page of a code, the same text as under `docs/errors/`.
+
+use std::fmt::Write;
+
+use clap::Args;
+use interlock_core::Code;
+use interlock_core::json::quote;
+
+use crate::{Fault, Outcome, print};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: interlock explain QWED-AGENT-STATE-106")]
+pub(crate) struct ExplainArguments {
+    /// The code; without it, all codes are listed
+    code: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The pages, built in. A new code does not compile without its page.
+fn page(code: Code) -> &'static str {
+    macro_rules! page {
+        ($name:literal) => {
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors/", $name, ".md"))
+        };
+    }
+    match code {
+        Code::StateNotText => page!("QWED-AGENT-STATE-101"),
+        Code::StateNotJson => page!("QWED-AGENT-STATE-102"),
+        Code::StateNotInSchema => page!("QWED-AGENT-STATE-103"),
+        Code::StateNoRules => page!("QWED-AGENT-STATE-104"),
+        Code::StateCurrentBad => page!("QWED-AGENT-STATE-105"),
+        Code::StateTransition => page!("QWED-AGENT-STATE-106"),
+        Code::StateTarget => page!("QWED-AGENT-STATE-107"),
+        Code::StateWrite => page!("QWED-AGENT-STATE-108"),
+        Code::ConfigInvalid => page!("INTERLOCK-CONFIG-001"),
+        Code::FaultInternal => page!("INTERLOCK-FAULT-001"),
+    }
+}
+
+pub(crate) fn run(arguments: &ExplainArguments) -> Result<Outcome, Fault> {
+    let Some(text) = &arguments.code else {
+        print(list(arguments.json).as_bytes())?;
+        return Ok(Outcome::Clean);
+    };
+    let Some(code) = find(text) else {
+        return Err(Fault::new(format!(
+            "`{}` is not a code of Interlock; `interlock explain` lists them all",
+            interlock_core::display(text)
+        )));
+    };
+    let output = if arguments.json {
+        format!("{{\"code\":{},\"title\":{},\"page\":{}}}\n", quote(code.as_str()), quote(code.title()), quote(page(code)))
+    } else {
+        page(code).to_owned()
+    };
+    print(output.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
+/// The code with this spelling, or the only one that ends in it: `106` will do.
+fn find(text: &str) -> Option<Code> {
+    let ending = format!("-{}", text.to_ascii_uppercase());
+    let mut candidates = Code::ALL.iter().copied().filter(|code| code.as_str().ends_with(&ending));
+    match (Code::parse(text), candidates.next(), candidates.next()) {
+        (Some(code), _, _) => Some(code),
+        (None, Some(code), None) => Some(code),
+        (None, _, _) => None,
+    }
+}
+
+fn list(json: bool) -> String {
+    let mut out = String::new();
+    if json {
+        let rows: Vec<_> = Code::ALL
+            .iter()
+            .map(|code| format!("{{\"code\":{},\"title\":{}}}", quote(code.as_str()), quote(code.title())))
+            .collect();
+        let _ = writeln!(out, "{{\"codes\":[{}]}}", rows.join(","));
+        return out;
+    }
+    for code in Code::ALL {
+        let _ = writeln!(out, "{:<22} {}", code.as_str(), code.title());
+    }
+    out
+}

@@ -1,0 +1,27 @@
+//! Strict JSON: the one parser, its tree, its canonical text.
+//!
+//! Every text the product reads goes through [`parse`]: states, schemas, rules, requests. What two readers could
+//! understand differently (duplicate keys, keys that Unicode makes equal, huge numbers, lone surrogates) is refused.
+
+mod canonical;
+mod de;
+mod document;
+mod duplicates;
+mod equal;
+mod error;
+mod limits;
+mod number;
+mod parse;
+mod string;
+
+pub use canonical::{canonical, quote};
+pub(crate) use canonical::{SortedMember, by_value, sorted_members};
+pub use de::{LoadError, RawJson, from_str};
+pub use document::{Content, Document, Items, Kind, Members, Value};
+pub(crate) use document::{NodeIndex, push_key};
+pub use equal::equal;
+pub use error::{JsonError, JsonErrorKind};
+pub use limits::{BYTES_MAX, CONFIG_DEPTH_MAX, DIGITS_MAX, EXPONENT_MAX, Limits, NODES_MAX, STATE_DEPTH_MAX};
+pub use number::Number;
+pub use parse::{parse, parse_bytes};
+pub use string::{Str, nfc};

@@ -1,0 +1,210 @@
+//! JSON numbers, exact at any size, without floats and without allocation.
+//!
+//! A number stays the literal it was written as. Comparison walks the digits of both literals; printing follows the
+//! to-scientific-string form of the General Decimal Arithmetic, so `7.50` keeps its zero and `1e2` is `1E+2`.
+
+use core::cmp::Ordering;
+use core::fmt;
+
+/// A number as it stands in a text that the parser accepted.
+#[derive(Debug, Clone, Copy)]
+pub struct Number<'a> {
+    literal: &'a str,
+}
+
+/// A literal taken apart: `(-1)^negative × digits × 10^exponent`, the digits being `whole` then `fraction`.
+struct Parts<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    exponent: i64,
+}
+
+impl<'a> Number<'a> {
+    /// Invariant: `literal` is a JSON number; only the parser calls this.
+    pub(crate) fn new(literal: &'a str) -> Number<'a> {
+        Number { literal }
+    }
+
+    /// The number as it was written.
+    pub fn literal(&self) -> &'a str {
+        self.literal
+    }
+
+    /// Whether it was written as a JSON integer: `1` is one, `1.0` and `1e2` are not.
+    pub fn is_integer(&self) -> bool {
+        is_integer_literal(self.literal)
+    }
+
+    /// The value as an `i128`, if it is a JSON integer that fits.
+    pub fn to_i128(&self) -> Option<i128> {
+        if self.is_integer() { self.literal.parse().ok() } else { None }
+    }
+
+    /// Order by exact value; `1` equals `1.0`.
+    pub fn cmp_value(&self, other: &Number<'_>) -> Ordering {
+        if self.literal == other.literal {
+            return Ordering::Equal;
+        }
+        let (left, right) = (self.parts(), other.parts());
+        match (left.sign(), right.sign()) {
+            (a, b) if a != b => a.cmp(&b),
+            (Ordering::Equal, _) => Ordering::Equal,
+            (Ordering::Less, _) => right.cmp_magnitude(&left),
+            (Ordering::Greater, _) => left.cmp_magnitude(&right),
+        }
+    }
+
+    /// Writes the canonical text of this number.
+    pub(crate) fn write_canonical(&self, out: &mut String) {
+        if self.is_integer() {
+            out.push_str(if self.literal == "-0" { "0" } else { self.literal });
+            return;
+        }
+        let parts = self.parts();
+        let digits = parts.coefficient();
+        let exponent = parts.exponent.saturating_sub(length(parts.fraction));
+        let adjusted = exponent.saturating_add(digits.count).saturating_sub(1);
+        // `-0e0` would print as `-0`, which reads back as the integer 0: the canonical text must be a fixed point.
+        if parts.negative && !(exponent == 0 && parts.sign() == Ordering::Equal) {
+            out.push('-');
+        }
+        if exponent <= 0 && adjusted >= -6 {
+            let point = digits.count.saturating_add(exponent);
+            if point <= 0 {
+                out.push_str("0.");
+                for _ in point..0 {
+                    out.push('0');
+                }
+                digits.push_range(out, 0, digits.count);
+            } else {
+                digits.push_range(out, 0, point);
+                if exponent < 0 {
+                    out.push('.');
+                    digits.push_range(out, point, digits.count);
+                }
+            }
+        } else {
+            digits.push_range(out, 0, 1);
+            if digits.count > 1 {
+                out.push('.');
+                digits.push_range(out, 1, digits.count);
+            }
+            out.push('E');
+            out.push(if adjusted < 0 { '-' } else { '+' });
+            out.push_str(&adjusted.unsigned_abs().to_string());
+        }
+    }
+
+    /// Writes a text that two numbers share exactly when their values are equal.
+    pub(crate) fn write_by_value(&self, out: &mut String) {
+        let parts = self.parts();
+        if parts.sign() == Ordering::Equal {
+            out.push('0');
+            return;
+        }
+        if parts.negative {
+            out.push('-');
+        }
+        let start = out.len();
+        out.extend(parts.significant().map(char::from));
+        let kept = out.trim_end_matches('0').len().max(start);
+        out.truncate(kept);
+        out.push('E');
+        out.push_str(&parts.adjusted_exponent().to_string());
+    }
+
+    fn parts(&self) -> Parts<'a> {
+        let (negative, rest) = match self.literal.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, self.literal),
+        };
+        let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
+            // The parser keeps exponents within ±1,000,000; anything else cannot reach this line.
+            Some((mantissa, exponent)) => (mantissa, exponent.parse().unwrap_or(0)),
+            None => (rest, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        Parts { negative, whole, fraction, exponent }
+    }
+}
+
+impl fmt::Display for Number<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.literal)
+    }
+}
+
+/// Whether a JSON number literal is an integer.
+pub(crate) fn is_integer_literal(literal: &str) -> bool {
+    !literal.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+}
+
+impl<'a> Parts<'a> {
+    /// The digits from the first that is not zero.
+    fn significant(&self) -> impl Iterator<Item = u8> + use<'a> {
+        self.whole.bytes().chain(self.fraction.bytes()).skip_while(|digit| *digit == b'0')
+    }
+
+    /// `Less` for negative, `Equal` for zero, `Greater` for positive.
+    fn sign(&self) -> Ordering {
+        match (self.significant().next(), self.negative) {
+            (None, _) => Ordering::Equal,
+            (Some(_), true) => Ordering::Less,
+            (Some(_), false) => Ordering::Greater,
+        }
+    }
+
+    /// The exponent of the first digit that is not zero.
+    fn adjusted_exponent(&self) -> i64 {
+        let leading_zeros = self.whole.bytes().chain(self.fraction.bytes()).take_while(|digit| *digit == b'0').count();
+        let leading_zeros = i64::try_from(leading_zeros).unwrap_or(i64::MAX);
+        self.exponent.saturating_add(length(self.whole)).saturating_sub(1).saturating_sub(leading_zeros)
+    }
+
+    /// Order of two numbers other than zero, their signs ignored.
+    fn cmp_magnitude(&self, other: &Parts<'_>) -> Ordering {
+        self.adjusted_exponent().cmp(&other.adjusted_exponent()).then_with(|| {
+            let (mut left, mut right) = (self.significant(), other.significant());
+            loop {
+                match (left.next(), right.next()) {
+                    (None, None) => return Ordering::Equal,
+                    (a, b) => match a.unwrap_or(b'0').cmp(&b.unwrap_or(b'0')) {
+                        Ordering::Equal => {}
+                        unequal => return unequal,
+                    },
+                }
+            }
+        })
+    }
+
+    /// The digits without leading zeros, at least one.
+    fn coefficient(&self) -> Coefficient<'a> {
+        let whole = self.whole.trim_start_matches('0');
+        let fraction = if whole.is_empty() { self.fraction.trim_start_matches('0') } else { self.fraction };
+        let (whole, fraction) = if whole.is_empty() && fraction.is_empty() { ("0", "") } else { (whole, fraction) };
+        Coefficient { whole, fraction, count: length(whole).saturating_add(length(fraction)) }
+    }
+}
+
+/// Digits in two pieces, without leading zeros.
+struct Coefficient<'a> {
+    whole: &'a str,
+    fraction: &'a str,
+    count: i64,
+}
+
+impl Coefficient<'_> {
+    /// Appends the digits from `from` up to `to`.
+    fn push_range(&self, out: &mut String, from: i64, to: i64) {
+        let from = usize::try_from(from).unwrap_or(0);
+        let to = usize::try_from(to).unwrap_or(0);
+        let middle = self.whole.len();
+        out.push_str(self.whole.get(from.min(middle)..to.min(middle)).unwrap_or(""));
+        out.push_str(self.fraction.get(from.saturating_sub(middle)..to.saturating_sub(middle)).unwrap_or(""));
+    }
+}
+
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}

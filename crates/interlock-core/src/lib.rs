@@ -1,0 +1,36 @@
+//! The rules of Interlock: pure functions from text and configuration to rulings.
+//!
+//! Nothing here touches files, clocks, randomness, threads or the environment; the same input gives the same ruling on
+//! every machine. Effects are the runtime's.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | what counts as JSON, canonical text, limits | [`json`] |
+//! | what a state may look like | [`schema`] |
+//! | how a state may change | [`transition`] |
+//! | the order of the checks, digests, commit plans | [`state`] |
+//! | every code | [`code`] |
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    clippy::float_arithmetic
+)]
+
+pub mod code;
+mod digest;
+mod display;
+pub mod json;
+pub mod ruling;
+pub mod schema;
+pub mod state;
+pub mod transition;
+
+pub use code::Code;
+pub use digest::Digest;
+pub use display::{DISPLAY_CHARS_MAX, Shown, display, is_visible};
+pub use ruling::{Denial, Place, Side};

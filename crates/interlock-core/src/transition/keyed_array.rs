@@ -1,0 +1,204 @@
+//! `keyed_object_array_paths`: a list of objects told apart by a key. Items stay, in order; new ones come at the end;
+//! what an item says does not change, except that a listed boolean may become true.
+
+use core::cmp::Ordering;
+use core::iter::Peekable;
+use std::borrow::Cow;
+
+use super::distinct::all_distinct;
+use super::path::RulePath;
+use super::{Breach, Change, resolve};
+use crate::display;
+use crate::json::{self, Items, Kind, Members, SortedMember, Value};
+use crate::ruling::Side;
+
+#[derive(Debug, Clone)]
+pub(super) struct KeyedArray {
+    pub(super) path: RulePath,
+    /// In normal form C, like every field name here.
+    pub(super) key: String,
+    pub(super) monotonic_booleans: Vec<String>,
+    pub(super) allow_new_items: bool,
+    pub(super) allow_new_fields: bool,
+}
+
+/// An array whose items are objects with keys of one type.
+struct Keyed<'d> {
+    array: Value<'d>,
+    items: Items<'d>,
+    key_kind: Option<Kind>,
+}
+
+impl KeyedArray {
+    pub(super) fn check<'d>(&self, change: Change<'d>) -> Result<(), Breach<'d>> {
+        let values = resolve(&self.path, change)?;
+        let current = self.keyed(Side::Current, values.current)?;
+        let proposed = self.keyed(Side::Proposed, values.proposed)?;
+        if let (Some(current_kind), Some(proposed_kind)) = (current.key_kind, proposed.key_kind)
+            && current_kind != proposed_kind
+        {
+            return Err(Breach::of(proposed.array, self.about_key("values of another type than before")));
+        }
+        self.check_distinct(Side::Proposed, &proposed)?;
+        if !self.is_prefix(&current, &proposed) {
+            // Keys that are the first of distinct ones are distinct; only here can the current state be at fault.
+            self.check_distinct(Side::Current, &current)?;
+            return Err(Breach::of(proposed.array, "must preserve existing item order and prevent deletion"));
+        }
+        if !self.allow_new_items && proposed.items.len() > current.items.len() {
+            return Err(Breach::of(proposed.array, "does not allow appending new items"));
+        }
+        current.items.zip(proposed.items).try_for_each(|(current, proposed)| self.check_item(current, proposed))
+    }
+
+    /// Reads one side: an array of objects, each with the key, all keys scalars of one type.
+    fn keyed<'d>(&self, side: Side, array: Value<'d>) -> Result<Keyed<'d>, Breach<'d>> {
+        let Some(items) = array.as_array() else {
+            return Err(Breach::unevaluable(side, array, "must be an array"));
+        };
+        let mut key_kind = None;
+        for item in items {
+            if item.as_object().is_none() {
+                return Err(Breach::unevaluable(side, item, "must be an object"));
+            }
+            let Some(key) = self.key_of(item) else {
+                let reason = format_args!("has no key field '{}'", display(&self.key));
+                return Err(Breach::unevaluable(side, item, reason));
+            };
+            match key.kind() {
+                Some(kind @ (Kind::String | Kind::Integer | Kind::Number | Kind::Boolean)) => {
+                    if *key_kind.get_or_insert(kind) != kind {
+                        return Err(Breach::unevaluable(side, array, self.about_key("values of different types")));
+                    }
+                }
+                Some(Kind::Null | Kind::Array | Kind::Object) | None => {
+                    return Err(Breach::unevaluable(side, key, "cannot serve as a key: it must be a scalar"));
+                }
+            }
+        }
+        Ok(Keyed { array, items, key_kind })
+    }
+
+    fn check_distinct<'d>(&self, side: Side, keyed: &Keyed<'d>) -> Result<(), Breach<'d>> {
+        if all_distinct(keyed.items.len(), || keyed.items.filter_map(|item| self.key_of(item)).map(key_text)) {
+            return Ok(());
+        }
+        let reason = format!("{} contains duplicate '{}' values", keyed.array.path(), display(&self.key));
+        Err(Breach { reason, at: Some((side, keyed.array)) })
+    }
+
+    /// Whether the current keys are the first of the proposed ones.
+    fn is_prefix(&self, current: &Keyed<'_>, proposed: &Keyed<'_>) -> bool {
+        let same_key = |(a, b): (Value<'_>, Value<'_>)| match (self.key_of(a), self.key_of(b)) {
+            (Some(a), Some(b)) => json::equal(a, b),
+            _ => false,
+        };
+        current.items.len() <= proposed.items.len() && current.items.zip(proposed.items).all(same_key)
+    }
+
+    fn key_of<'d>(&self, item: Value<'d>) -> Option<Value<'d>> {
+        item.get_normalized(&self.key)
+    }
+
+    fn is_monotonic_boolean(&self, name: &str) -> bool {
+        self.monotonic_booleans.iter().any(|field| field == name)
+    }
+
+    fn check_item<'d>(&self, current: Value<'d>, proposed: Value<'d>) -> Result<(), Breach<'d>> {
+        let (Some(was), Some(becomes)) = (current.as_object(), proposed.as_object()) else {
+            return Err(Breach::unevaluable(Side::Proposed, proposed, "must be an object"));
+        };
+        if self.is_allowed_in_place(was, becomes) {
+            return Ok(());
+        }
+        // Both sides sorted by name, so that fields pair up in one pass whatever their order and number.
+        let (mut was, mut becomes) = (sorted(was), sorted(becomes));
+        loop {
+            let order = match (was.peek(), becomes.peek()) {
+                (Some(was), Some(becomes)) => was.name.cmp(&becomes.name),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => return Ok(()),
+            };
+            match order {
+                Ordering::Less => self.check_field(proposed, was.next(), None)?,
+                Ordering::Equal => self.check_field(proposed, was.next(), becomes.next())?,
+                Ordering::Greater => self.check_field(proposed, None, becomes.next())?,
+            }
+        }
+    }
+
+    /// The common case without sorting: the same fields in the same order, each of them fine.
+    fn is_allowed_in_place(&self, was: Members<'_>, becomes: Members<'_>) -> bool {
+        was.len() == becomes.len()
+            && was.zip(becomes).all(|((name, was), (new_name, becomes))| {
+                name.text() == new_name.text()
+                    && if self.is_monotonic_boolean(&name.nfc()) {
+                        matches!((was.as_bool(), becomes.as_bool()), (Some(was), Some(becomes)) if becomes || !was)
+                    } else {
+                        json::equal(was, becomes)
+                    }
+            })
+    }
+
+    /// One field of an existing item: on both sides, or on one.
+    fn check_field<'d>(
+        &self,
+        item: Value<'d>,
+        was: Option<SortedMember<'d>>,
+        becomes: Option<SortedMember<'d>>,
+    ) -> Result<(), Breach<'d>> {
+        let Some(name) = was.as_ref().or(becomes.as_ref()).map(|member| member.name.clone()) else { return Ok(()) };
+        if self.is_monotonic_boolean(&name) {
+            let not_boolean = |member: &SortedMember<'_>| member.value.as_bool().is_none();
+            if let Some(was) = was.as_ref().filter(|member| not_boolean(member)) {
+                return Err(Breach::unevaluable(Side::Current, was.value, "must be a boolean"));
+            }
+            if let Some(becomes) = becomes.as_ref().filter(|member| not_boolean(member)) {
+                return Err(Breach::unevaluable(Side::Proposed, becomes.value, "must be a boolean"));
+            }
+        }
+        match (was.map(|member| member.value), becomes.map(|member| member.value)) {
+            (Some(was), Some(becomes)) if self.is_monotonic_boolean(&name) => {
+                match (was.as_bool(), becomes.as_bool()) {
+                    (Some(true), Some(true)) | (Some(false), Some(_)) => Ok(()),
+                    _ => Err(Breach::of(becomes, "regressed from True to False")),
+                }
+            }
+            (Some(was), Some(becomes)) if json::equal(was, becomes) => Ok(()),
+            (Some(_), Some(becomes)) => Err(Breach::of(becomes, "is immutable across state transitions")),
+            (Some(was), None) if was.as_bool() == Some(true) && self.is_monotonic_boolean(&name) => {
+                Err(absent(item, &name, "regressed from True to absent"))
+            }
+            (Some(_), None) => Err(absent(item, &name, "is immutable and may not be removed")),
+            (None, Some(_)) if self.allow_new_fields => Ok(()),
+            (None, Some(becomes)) => {
+                Err(Breach::of(becomes, "is a new field of an existing item, which needs allow_new_fields"))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn about_key(&self, what: &str) -> String {
+        format!("contains '{}' {what}", display(&self.key))
+    }
+}
+
+fn sorted(members: Members<'_>) -> Peekable<impl Iterator<Item = SortedMember<'_>>> {
+    json::sorted_members(members).into_iter().peekable()
+}
+
+/// A breach about a field that is not there any more; it points at the item.
+fn absent<'d>(item: Value<'d>, name: &str, reason: &str) -> Breach<'d> {
+    let mut path = item.path();
+    json::push_key(&mut path, name);
+    Breach { reason: format!("{path} {reason}"), at: Some((Side::Proposed, item)) }
+}
+
+/// A text that two keys of one type share exactly when they are equal.
+fn key_text(key: Value<'_>) -> Cow<'_, str> {
+    match key.as_str() {
+        Some(text) => text.nfc(),
+        None => Cow::Owned(json::by_value(key)),
+    }
+}

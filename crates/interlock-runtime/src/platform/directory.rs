@@ -1,0 +1,129 @@
+//! The real directory: every call names a descriptor and one file name.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use crate::directory::{Directory, Entry, Existing};
+
+/// A directory opened beneath a root.
+#[derive(Debug)]
+pub struct HeldDirectory {
+    descriptor: OwnedFd,
+}
+
+impl HeldDirectory {
+    pub(super) fn new(descriptor: OwnedFd) -> HeldDirectory {
+        HeldDirectory { descriptor }
+    }
+
+    /// Opens a directory by path; for tests, which make their own.
+    pub fn open(path: &std::path::Path) -> io::Result<HeldDirectory> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(HeldDirectory::new(rustix::fs::open(path, flags, Mode::empty())?))
+    }
+
+    /// Another handle to the same directory, with a lock of its own.
+    fn reopen(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(
+            &self.descriptor,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?)
+    }
+}
+
+impl Directory for HeldDirectory {
+    type File = File;
+    type Lock = HeldLock;
+
+    fn lock(&self, wait: Duration) -> io::Result<Option<HeldLock>> {
+        /// Waiting is rare and short: a commit takes one disk sync.
+        const PAUSE: Duration = Duration::from_micros(500);
+        let descriptor = self.reopen()?;
+        let start = Instant::now();
+        loop {
+            match rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(HeldLock { descriptor })),
+                Err(Errno::WOULDBLOCK) if start.elapsed() >= wait => return Ok(None),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => thread::sleep(PAUSE),
+                Err(reason) => return Err(reason.into()),
+            }
+        }
+    }
+
+    fn read(&self, name: &str, limit: usize) -> io::Result<Entry> {
+        // Without NONBLOCK, opening a pipe would wait for a writer.
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let descriptor = match rustix::fs::openat(&self.descriptor, name, flags, Mode::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::NOENT) => return Ok(Entry::Absent),
+            Err(Errno::LOOP) => return Ok(Entry::Link),
+            Err(reason) => {
+                return match rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::Symlink => Ok(Entry::Link),
+                    Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile => Ok(Entry::Other),
+                    Ok(_) | Err(_) => Err(reason.into()),
+                };
+            }
+        };
+        let found = rustix::fs::fstat(&descriptor)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Ok(Entry::Other);
+        }
+        let mut bytes = Vec::new();
+        File::from(descriptor).take(u64::try_from(limit).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
+        Ok(Entry::File(Existing { bytes, mode: Mode::from_raw_mode(found.st_mode).bits() }))
+    }
+
+    fn create(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(File::from(rustix::fs::openat(&self.descriptor, name, flags, Mode::RUSR | Mode::WUSR)?))
+    }
+
+    fn write(&self, file: &mut File, bytes: &[u8]) -> io::Result<()> {
+        file.write_all(bytes)
+    }
+
+    fn set_mode(&self, file: &mut File, mode: u32) -> io::Result<()> {
+        Ok(rustix::fs::fchmod(file.as_fd(), Mode::from_bits_truncate(mode))?)
+    }
+
+    fn sync_file(&self, file: &mut File) -> io::Result<()> {
+        file.sync_all()
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.descriptor, from, &self.descriptor, to)?)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Ok(rustix::fs::fsync(&self.descriptor)?)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(reason) => Err(reason.into()),
+        }
+    }
+}
+
+/// Holds a directory's lock through a handle of its own; released when dropped, or when the process ends.
+#[derive(Debug)]
+pub struct HeldLock {
+    descriptor: OwnedFd,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        // Closing would do, unless a child process forked meanwhile shares the handle.
+        let _ = rustix::fs::flock(&self.descriptor, FlockOperation::Unlock);
+    }
+}

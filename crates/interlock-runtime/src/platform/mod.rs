@@ -1,0 +1,11 @@
+//! What differs by operating system: directories held by descriptor, and resolution that cannot leave them.
+//!
+//! Linux resolves a whole path beneath a root in one system call (`openat2`). Elsewhere, and where that call is not
+//! permitted, each name is opened in turn and no link is followed at all, which refuses more and never less.
+
+mod directory;
+mod root;
+
+pub use directory::HeldDirectory;
+pub(crate) use root::OpenFault;
+pub use root::HeldRoot;
