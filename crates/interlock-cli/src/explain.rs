@@ -15,7 +15,7 @@ pub(crate) struct ExplainArguments {
     code: Option<String>,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// The pages, built in. A new code does not compile without its page.
@@ -51,7 +51,12 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Result<Outcome, Fault> {
         )));
     };
     let output = if arguments.json {
-        format!("{{\"code\":{},\"title\":{},\"page\":{}}}\n", quote(code.as_str()), quote(code.title()), quote(page(code)))
+        format!(
+            "{{\"code\":{},\"title\":{},\"page\":{}}}\n",
+            quote(code.as_str()),
+            quote(code.title()),
+            quote(page(code))
+        )
     } else {
         page(code).to_owned()
     };

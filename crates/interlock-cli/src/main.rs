@@ -12,6 +12,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use interlock_core::Code;
+use interlock_core::json::quote;
 
 const EXIT_CODES: &str = "Exit codes: 0 verified or clean, 1 blocked or findings, 2 usage or fault.";
 
@@ -47,14 +49,31 @@ enum Outcome {
     Refused,
 }
 
-/// Why a command could not answer: said on standard error, exit code 2.
+/// Why a command could not answer: exit code 2.
 struct Fault {
+    code: Option<Code>,
     message: String,
 }
 
 impl Fault {
     fn new(message: impl Into<String>) -> Fault {
-        Fault { message: message.into() }
+        Fault { code: None, message: message.into() }
+    }
+
+    fn with_code(code: Code, message: impl Into<String>) -> Fault {
+        Fault { code: Some(code), message: message.into() }
+    }
+
+    /// For people on standard error; with `--json` for programs on standard output.
+    fn report(&self, json: bool) {
+        let code = self.code.map_or_else(String::new, |code| format!(" {code}:"));
+        let _ = if json {
+            let code = self.code.map_or_else(String::new, |code| format!("\"code\":{},", quote(code.as_str())));
+            print(format!("{{\"error\":{{{code}\"message\":{}}}}}\n", quote(&self.message)).as_bytes())
+        } else {
+            writeln!(anstream::stderr(), "{}error:{}{code} {}", style::BAD, style::RESET, self.message)
+                .map_err(Fault::from)
+        };
     }
 }
 
@@ -65,17 +84,34 @@ impl From<std::io::Error> for Fault {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    let json = arguments.command.wants_json();
+    // A panic is a fault like any other: it must not look like an answer.
+    let outcome = std::panic::catch_unwind(|| match arguments.command {
         Command::State { command } => state::run(command),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => completions(shell),
-    };
+    });
     match outcome {
-        Ok(Outcome::Clean) => ExitCode::from(0),
-        Ok(Outcome::Refused) => ExitCode::from(1),
-        Err(fault) => {
-            let _ = writeln!(anstream::stderr(), "{}error:{} {}", style::BAD, style::RESET, fault.message);
+        Ok(Ok(Outcome::Clean)) => ExitCode::from(0),
+        Ok(Ok(Outcome::Refused)) => ExitCode::from(1),
+        Ok(Err(fault)) => {
+            fault.report(json);
             ExitCode::from(2)
+        }
+        Err(_) => {
+            Fault::with_code(Code::FaultInternal, "internal fault; nothing was approved").report(json);
+            ExitCode::from(2)
+        }
+    }
+}
+
+impl Command {
+    fn wants_json(&self) -> bool {
+        match self {
+            Command::State { command } => command.wants_json(),
+            Command::Explain(arguments) => arguments.json,
+            Command::Completions { .. } => false,
         }
     }
 }

@@ -58,6 +58,15 @@ pub(crate) struct LintArguments {
     json: bool,
 }
 
+impl StateCommand {
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            StateCommand::Verify(arguments) => arguments.json,
+            StateCommand::Lint(arguments) => arguments.json,
+        }
+    }
+}
+
 pub(crate) fn run(command: StateCommand) -> Result<Outcome, Fault> {
     match command {
         StateCommand::Verify(arguments) => verify(&arguments),
@@ -67,9 +76,10 @@ pub(crate) fn run(command: StateCommand) -> Result<Outcome, Fault> {
 
 fn verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
     let mut inputs = Inputs::default();
-    let guard = load_guard(&inputs.read("--guard", &arguments.guard)?)?;
+    let guard = inputs.read("--guard", &arguments.guard)?;
     let current = arguments.current.as_deref().map(|path| inputs.read("--current", path)).transpose()?;
     let proposed = inputs.read("--proposed", &arguments.proposed)?;
+    let guard = load_guard(&guard)?;
     let texts = Texts { current, proposed };
     let verdict = texts.judge(guard, arguments.commit.as_deref());
     let (output, outcome) = match (&verdict, arguments.json) {
@@ -83,9 +93,8 @@ fn verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
 }
 
 fn load_guard(input: &Input) -> Result<StateGuard, Fault> {
-    let fault = |reason: String| {
-        Fault::new(format!("{}: `{}` is not a guard: {reason}", Code::ConfigInvalid, input.name))
-    };
+    let fault =
+        |reason: String| Fault::with_code(Code::ConfigInvalid, format!("`{}` is not a guard: {reason}", input.name));
     let text = std::str::from_utf8(&input.bytes).map_err(|_| fault("the text is not valid UTF-8".to_owned()))?;
     StateGuard::load_file(text).map_err(|error| fault(error.to_string()))
 }
@@ -194,6 +203,10 @@ fn findings_text(name: &str, findings: &[Finding]) -> String {
         let level = if finding.blocks_always { "error" } else { "warning" };
         let _ = writeln!(out, "{BAD}{level}{RESET} {}\n  {}", finding.rule, finding.message);
     }
-    let _ = writeln!(out, "{} in {name}", if findings.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", findings.len()) });
+    let _ = writeln!(
+        out,
+        "{} in {name}",
+        if findings.len() == 1 { "1 finding".to_owned() } else { format!("{} findings", findings.len()) }
+    );
     out
 }

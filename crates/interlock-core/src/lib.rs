@@ -18,6 +18,7 @@
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
     clippy::string_slice,
+    clippy::wildcard_enum_match_arm,
     clippy::float_arithmetic
 )]
 

@@ -104,7 +104,7 @@ impl StateFiles {
         for root in &self.roots {
             match root.open_directory_of(&target) {
                 Ok(Some(directory)) => {
-                    check_entry(&directory.read(target.file_name(), 0))?;
+                    check_entry(directory.compare(target.file_name(), &[]))?;
                     return Ok((target, directory));
                 }
                 Ok(None) => {}
@@ -115,7 +115,10 @@ impl StateFiles {
             None => "target_path is outside the configured commit roots".to_owned(),
             Some(OpenFault::RootMissing) => "the commit root of target_path does not exist".to_owned(),
             Some(OpenFault::ParentMissing) => "the parent directory of target_path must already exist".to_owned(),
-            Some(OpenFault::LeadsOut) => "target_path leads out of its commit root through a link".to_owned(),
+            Some(OpenFault::LeadsOut) => {
+                "target_path leads out of its commit root through a link (an absolute link counts as leading out)"
+                    .to_owned()
+            }
             Some(OpenFault::Other(reason)) => {
                 format!("the parent directory of target_path cannot be opened: {}", kind_of(&reason))
             }
@@ -148,7 +151,9 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
                 let seconds = LOCK_WAIT_MAX.as_secs();
                 return Err(write_failed(format_args!("another commit held the directory for {seconds} seconds")));
             }
-            Err(reason) => return Err(write_failed(format_args!("the directory cannot be locked: {}", kind_of(&reason)))),
+            Err(reason) => {
+                return Err(write_failed(format_args!("the directory cannot be locked: {}", kind_of(&reason))));
+            }
         };
         let mode = self.check_head(name)?;
         let state = self.transition.proposed().canonical();
@@ -159,11 +164,10 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
     /// Under the lock: the file must hold what the caller says is the current state. Returns its mode.
     fn check_head(&self, name: &str) -> Result<u32, Denial> {
         let claimed = self.transition.current().canonical().as_bytes();
-        let entry = self.directory.read(name, claimed.len().saturating_add(1));
-        match check_entry(&entry)? {
+        match check_entry(self.directory.compare(name, claimed))? {
             None => Ok(NEW_FILE_MODE),
-            Some(file) if file.bytes == claimed => Ok(file.mode),
-            Some(_) => Err(target::refused(format_args!(
+            Some((true, mode)) => Ok(mode),
+            Some((false, _)) => Err(target::refused(format_args!(
                 "the file at target_path does not hold the canonical text of the claimed current state ({}); \
                  read it again and propose a transition from what it holds",
                 Digest::of_bytes(claimed)
@@ -173,12 +177,9 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
 
     fn replace(&self, name: &str, state: &[u8], mode: u32) -> Result<(), (&'static str, io::Error)> {
         let step = |what: &'static str| move |reason: io::Error| (what, reason);
-        // Whatever has the temporary name is left from a commit that died: we hold the lock.
-        self.directory.remove(TEMPORARY_NAME).map_err(step("removing an old temporary file"))?;
         let written = self.write_temporary(state, mode);
-        let renamed = written.and_then(|()| {
-            self.directory.rename(TEMPORARY_NAME, name).map_err(step("renaming the temporary file"))
-        });
+        let renamed = written
+            .and_then(|()| self.directory.rename(TEMPORARY_NAME, name).map_err(step("renaming the temporary file")));
         if let Err(fault) = renamed {
             // The next commit removes it if this does not.
             let _ = self.directory.remove(TEMPORARY_NAME);
@@ -190,7 +191,15 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
 
     fn write_temporary(&self, state: &[u8], mode: u32) -> Result<(), (&'static str, io::Error)> {
         let step = |what: &'static str| move |reason: io::Error| (what, reason);
-        let mut file = self.directory.create(TEMPORARY_NAME).map_err(step("creating the temporary file"))?;
+        let created = match self.directory.create(TEMPORARY_NAME) {
+            // Whatever has the name is left from a commit that died: we hold the lock.
+            Err(reason) if reason.kind() == io::ErrorKind::AlreadyExists => {
+                self.directory.remove(TEMPORARY_NAME).map_err(step("removing an old temporary file"))?;
+                self.directory.create(TEMPORARY_NAME)
+            }
+            created => created,
+        };
+        let mut file = created.map_err(step("creating the temporary file"))?;
         self.directory.write(&mut file, state).map_err(step("writing the temporary file"))?;
         if mode != NEW_FILE_MODE {
             self.directory.set_mode(&mut file, mode).map_err(step("setting the mode of the temporary file"))?;
@@ -199,14 +208,14 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
     }
 }
 
-/// What may stand at the target's name: nothing, or a regular file.
-fn check_entry(entry: &io::Result<Entry>) -> Result<Option<&crate::directory::Existing>, Denial> {
+/// What may stand at the target's name: nothing, or a regular file (whether it is as expected, and its mode).
+fn check_entry(entry: io::Result<Entry>) -> Result<Option<(bool, u32)>, Denial> {
     match entry {
         Ok(Entry::Absent) => Ok(None),
-        Ok(Entry::File(file)) => Ok(Some(file)),
+        Ok(Entry::File { as_expected, mode }) => Ok(Some((as_expected, mode))),
         Ok(Entry::Link) => Err(target::refused("target_path is a symbolic link")),
         Ok(Entry::Other) => Err(target::refused("target_path is not a regular file")),
-        Err(reason) => Err(target::refused(format_args!("target_path cannot be read: {}", kind_of(reason)))),
+        Err(reason) => Err(target::refused(format_args!("target_path cannot be read: {}", kind_of(&reason)))),
     }
 }
 

@@ -6,22 +6,18 @@
 use std::io;
 use std::time::Duration;
 
-/// A file as a commit finds it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Existing {
-    /// Its bytes, up to the limit that was asked for.
-    pub bytes: Vec<u8>,
-    /// Its permission bits.
-    pub mode: u32,
-}
-
 /// What stands at a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Entry {
     /// Nothing.
     Absent,
     /// A regular file.
-    File(Existing),
+    File {
+        /// Whether its bytes are the expected ones.
+        as_expected: bool,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// A symbolic link, wherever it leads.
     Link,
     /// A directory, a device, a pipe or a socket.
@@ -37,8 +33,8 @@ pub trait Directory {
 
     /// Takes the directory's exclusive lock, waiting at most `wait`; `None` when somebody else kept it that long.
     fn lock(&self, wait: Duration) -> io::Result<Option<Self::Lock>>;
-    /// Looks at a name without following links, and reads at most `limit` bytes of a regular file.
-    fn read(&self, name: &str, limit: usize) -> io::Result<Entry>;
+    /// Looks at a name without following links, and compares a regular file with the bytes it should hold.
+    fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry>;
     /// Creates a file that must not exist, readable by its owner only.
     fn create(&self, name: &str) -> io::Result<Self::File>;
     /// Appends bytes; may take several calls to the system.

@@ -12,7 +12,8 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    clippy::string_slice
+    clippy::string_slice,
+    clippy::wildcard_enum_match_arm
 )]
 
 pub mod commit;

@@ -1,0 +1,20 @@
+//! What the tests of Interlock share: conformance cases, generators, a reference evaluator, and directories that fail.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | how case files are read | [`conformance`] |
+//! | random JSON, schemas and states | [`generate`] |
+//! | the slow, obvious meaning of schema and rules | [`reference`] |
+//! | directories that fail or record | [`faults`] |
+
+pub mod conformance;
+pub mod faults;
+pub mod generate;
+pub mod reference;
+
+use std::path::{Path, PathBuf};
+
+/// The top of the repository.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}

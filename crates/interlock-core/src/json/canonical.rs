@@ -3,23 +3,40 @@
 //! NFC strings and keys, keys sorted by code point, no spaces, ASCII with lower-case `\uXXXX` escapes, integers plain,
 //! other numbers in to-scientific-string form. Reading it back and printing it again gives the same bytes.
 
+use core::cmp::Ordering;
 use std::borrow::Cow;
 
-use super::document::{Content, Members, Value};
-use super::string::Str;
+use super::document::{Members, Value};
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
+use super::string::nfc;
 
 /// The canonical text of a value.
 pub fn canonical(value: Value<'_>) -> String {
-    let mut out = String::with_capacity(value.canonical_len_hint());
-    write(value, Numbers::AsWritten, &mut out);
-    out
+    let capacity = if value.is_root() { value.document().text().len() } else { 0 };
+    write(value, Numbers::AsWritten, capacity)
 }
 
 /// A text that two values share exactly when they are equal: canonical, but with numbers reduced to their value.
 pub(crate) fn by_value(value: Value<'_>) -> String {
-    let mut out = String::new();
-    write(value, Numbers::ByValue, &mut out);
-    out
+    write(value, Numbers::ByValue, 0)
+}
+
+/// The canonical text of a configured value, cut to a length that fits a message.
+pub(crate) fn shown(value: Value<'_>) -> String {
+    const SHOWN_MAX: usize = 400;
+    let mut text = canonical(value);
+    if text.len() > SHOWN_MAX {
+        text.truncate(SHOWN_MAX);
+        text.push('…');
+    }
+    text
+}
+
+fn write(value: Value<'_>, numbers: Numbers, capacity: usize) -> String {
+    let mut writer = Writer { nodes: value.document().nodes(), numbers, out: Vec::with_capacity(capacity) };
+    writer.value(value.index());
+    // Everything that is written is ASCII. Should that ever fail, no text is the text of no value.
+    String::from_utf8(writer.out).unwrap_or_default()
 }
 
 #[derive(Clone, Copy)]
@@ -28,121 +45,164 @@ enum Numbers {
     ByValue,
 }
 
-/// Recursion is bounded: a document's depth is below `CONFIG_DEPTH_MAX`.
-fn write(value: Value<'_>, numbers: Numbers, out: &mut String) {
-    match value.content() {
-        Some(Content::Null) => out.push_str("null"),
-        Some(Content::Boolean(true)) => out.push_str("true"),
-        Some(Content::Boolean(false)) => out.push_str("false"),
-        Some(Content::Number(number)) => match numbers {
-            Numbers::AsWritten => number.write_canonical(out),
-            Numbers::ByValue => number.write_by_value(out),
-        },
-        Some(Content::String(string)) => write_string(&string, out),
-        Some(Content::Array(items)) => {
-            out.push('[');
-            for (position, item) in items.enumerate() {
-                if position > 0 {
-                    out.push(',');
-                }
-                write(item, numbers, out);
+/// Objects up to this size are put in order without allocating.
+const SMALL_OBJECT_MAX: usize = 8;
+
+struct Writer<'d> {
+    nodes: Nodes<'d>,
+    numbers: Numbers,
+    out: Vec<u8>,
+}
+
+impl Writer<'_> {
+    /// Writes one value and returns the index of the node after it.
+    /// Recursion is bounded: a document's depth is below `CONFIG_DEPTH_MAX`.
+    fn value(&mut self, index: NodeIndex) -> NodeIndex {
+        let node = self.nodes.node(index);
+        match node.kind {
+            NodeKind::String => self.string(node),
+            NodeKind::True => self.out.extend_from_slice(b"true"),
+            NodeKind::False => self.out.extend_from_slice(b"false"),
+            NodeKind::Null => self.out.extend_from_slice(b"null"),
+            NodeKind::Integer | NodeKind::Decimal => self.number(node),
+            NodeKind::Object => {
+                self.out.push(b'{');
+                self.members(index, node);
+                self.out.push(b'}');
+                return node.second;
             }
-            out.push(']');
+            NodeKind::Array => {
+                self.out.push(b'[');
+                let mut item = index.saturating_add(1);
+                for position in 0..node.first {
+                    if position > 0 {
+                        self.out.push(b',');
+                    }
+                    item = self.value(item);
+                }
+                self.out.push(b']');
+                return node.second;
+            }
+            NodeKind::Missing => {}
         }
-        Some(Content::Object(members)) => write_object(members, numbers, out),
-        None => {}
+        index.saturating_add(1)
+    }
+
+    fn number(&mut self, node: Node) {
+        let number = self.nodes.number(node);
+        match self.numbers {
+            Numbers::AsWritten => number.write_canonical(&mut self.out),
+            Numbers::ByValue => number.write_by_value(&mut self.out),
+        }
+    }
+
+    fn members(&mut self, object: NodeIndex, node: Node) {
+        let count = usize::try_from(node.first).unwrap_or(0);
+        let mut few = [0; SMALL_OBJECT_MAX];
+        let mut many = Vec::new();
+        let keys = match few.get_mut(..count) {
+            Some(few) => few,
+            None => {
+                many.resize(count, 0);
+                &mut many
+            }
+        };
+        self.list_keys(object, keys);
+        for (position, key) in keys.iter().enumerate() {
+            if position > 0 {
+                self.out.push(b',');
+            }
+            self.string(self.nodes.node(*key));
+            self.out.push(b':');
+            self.value(key.saturating_add(1));
+        }
+    }
+
+    /// Lists the key nodes of an object in canonical order: that of the normalised keys' code points, which is the
+    /// order of their UTF-8 bytes.
+    fn list_keys(&self, object: NodeIndex, keys: &mut [NodeIndex]) {
+        let (mut at, mut sorted, mut plain, mut previous) = (object.saturating_add(1), true, true, None);
+        for slot in keys.iter_mut() {
+            let node = self.nodes.node(at);
+            let name = self.nodes.content_bytes(node);
+            plain = plain && node.style == StringStyle::Plain;
+            sorted = sorted && previous.is_none_or(|previous| compare(previous, name).is_lt());
+            previous = Some(name);
+            *slot = at;
+            at = self.nodes.after(at.saturating_add(1));
+        }
+        let name = |key: &NodeIndex| self.nodes.content_bytes(self.nodes.node(*key));
+        match keys {
+            _ if !plain => keys.sort_by_cached_key(|key| nfc(self.nodes.contents(self.nodes.node(*key))).into_owned()),
+            _ if sorted => {}
+            [first, second] => core::mem::swap(first, second),
+            _ => keys.sort_unstable_by(|a, b| compare(name(a), name(b))),
+        }
+    }
+
+    fn string(&mut self, node: Node) {
+        if node.style == StringStyle::Plain {
+            self.out.extend_from_slice(self.nodes.quoted(node));
+            return;
+        }
+        self.out.push(b'"');
+        write_escaped(&nfc(self.nodes.contents(node)), &mut self.out);
+        self.out.push(b'"');
     }
 }
 
-fn write_object(members: Members<'_>, numbers: Numbers, out: &mut String) {
-    out.push('{');
-    if is_sorted(members) {
-        for (position, (key, value)) in members.enumerate() {
-            write_member(position, &key, value, numbers, out);
-        }
-    } else {
-        for (position, member) in sorted_members(members).into_iter().enumerate() {
-            write_member(position, &member.key, member.value, numbers, out);
-        }
+/// Order of bytes, settled by the first ones where they differ.
+fn compare(left: &[u8], right: &[u8]) -> Ordering {
+    match (left.first(), right.first()) {
+        (Some(a), Some(b)) if a != b => a.cmp(b),
+        _ => left.cmp(right),
     }
-    out.push('}');
-}
-
-fn write_member(position: usize, key: &Str<'_>, value: Value<'_>, numbers: Numbers, out: &mut String) {
-    if position > 0 {
-        out.push(',');
-    }
-    write_string(key, out);
-    out.push(':');
-    write(value, numbers, out);
-}
-
-/// Whether the keys are plain and stand in canonical order already.
-fn is_sorted(members: Members<'_>) -> bool {
-    let mut previous = "";
-    for (key, _) in members {
-        if !key.is_plain() || key.text() < previous {
-            return false;
-        }
-        previous = key.text();
-    }
-    true
 }
 
 /// A member with its key in normal form.
 pub(crate) struct SortedMember<'d> {
     pub(crate) name: Cow<'d, str>,
-    pub(crate) key: Str<'d>,
     pub(crate) value: Value<'d>,
 }
 
 /// The members by normalised key, in code point order (which is the order of UTF-8 bytes).
 pub(crate) fn sorted_members(members: Members<'_>) -> Vec<SortedMember<'_>> {
-    let mut sorted: Vec<_> = members.map(|(key, value)| SortedMember { name: key.nfc(), key, value }).collect();
+    let mut sorted: Vec<_> = members.map(|(key, value)| SortedMember { name: key.nfc(), value }).collect();
     sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     sorted
 }
 
-fn write_string(string: &Str<'_>, out: &mut String) {
-    out.push('"');
-    if string.is_plain() {
-        out.push_str(string.text());
-    } else {
-        write_escaped(&string.nfc(), out);
-    }
-    out.push('"');
-}
-
 /// A text as a JSON string, in the spelling of canonical text but not normalised.
 pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(text.len().saturating_add(2));
-    out.push('"');
+    let mut out = Vec::with_capacity(text.len().saturating_add(2));
+    out.push(b'"');
     write_escaped(text, &mut out);
-    out.push('"');
-    out
+    out.push(b'"');
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn write_escaped(text: &str, out: &mut String) {
+fn write_escaped(text: &str, out: &mut Vec<u8>) {
     let mut rest = text;
     while let Some((plain, character, after)) = split_at_escape(rest) {
-        out.push_str(plain);
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
+        out.extend_from_slice(plain.as_bytes());
+        let short = match character {
+            '"' => b'"',
+            '\\' => b'\\',
+            '\u{8}' => b'b',
+            '\u{c}' => b'f',
+            '\n' => b'n',
+            '\r' => b'r',
+            '\t' => b't',
             other => {
-                for unit in other.encode_utf16(&mut [0; 2]) {
-                    push_unit(*unit, out);
-                }
+                other.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write_unit(*unit, out));
+                rest = after;
+                continue;
             }
-        }
+        };
+        out.extend_from_slice(&[b'\\', short]);
         rest = after;
     }
-    out.push_str(rest);
+    out.extend_from_slice(rest.as_bytes());
 }
 
 /// What comes before the first character that is escaped, that character, and what comes after it.
@@ -154,9 +214,10 @@ fn split_at_escape(text: &str) -> Option<(&str, char, &str)> {
     Some((plain, character, characters.as_str()))
 }
 
-fn push_unit(unit: u16, out: &mut String) {
-    out.push_str("\\u");
-    for shift in [12, 8, 4, 0] {
-        out.push(char::from_digit(u32::from(unit >> shift) & 0xF, 16).unwrap_or('0'));
-    }
+fn write_unit(unit: u16, out: &mut Vec<u8>) {
+    let digit = |shift: u16| match u8::try_from((unit >> shift) & 0xF).unwrap_or(0) {
+        digit @ 0..=9 => b'0'.saturating_add(digit),
+        digit => b'a'.saturating_add(digit).saturating_sub(10),
+    };
+    out.extend_from_slice(&[b'\\', b'u', digit(12), digit(8), digit(4), digit(0)]);
 }

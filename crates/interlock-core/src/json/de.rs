@@ -165,9 +165,22 @@ impl<'de> Deserializer<'de> for Value<'de> {
         visitor.visit_enum(access).map_err(|error| error.at(self))
     }
 
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, LoadError> {
+        // Serde would take an array for the fields in order; here names are part of the form.
+        match self.as_object() {
+            Some(members) => visitor.visit_map(Map { members, value: None }).map_err(|error| error.at(self)),
+            None => Err(<LoadError as de::Error>::custom("expected an object").at(self)),
+        }
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map struct identifier ignored_any
+        tuple_struct map identifier ignored_any
     }
 }
 
@@ -254,9 +267,9 @@ impl<'de> VariantAccess<'de> for VariantContent<'de> {
 
     fn struct_variant<V: Visitor<'de>>(
         self,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, LoadError> {
-        self.required()?.deserialize_any(visitor)
+        self.required()?.deserialize_struct("", fields, visitor)
     }
 }

@@ -1,11 +1,12 @@
-//! A parsed text: one flat list of nodes in the order of the text, and a cursor to read it.
+//! A parsed text, and a cursor to read it.
 //!
-//! A container node knows where its contents end, so skipping a subtree is one step, dropping a document is freeing
+//! The tree is one flat list of nodes (`nodes.rs`). A container node knows where its contents end, so skipping a subtree is one step, dropping a document is freeing
 //! three buffers however deep it nests, and the place of any node can be found again from its index alone.
 
 use core::ops::Range;
 use std::borrow::Cow;
 
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
 use super::number::Number;
 use super::string::{Str, same_string};
 use crate::display::is_visible;
@@ -15,49 +16,8 @@ use crate::display::is_visible;
 pub struct Document<'t> {
     pub(super) text: Cow<'t, str>,
     pub(super) nodes: Vec<Node>,
-    /// The contents of strings that were written with escapes, one after the other.
     pub(super) unescaped: String,
 }
-
-/// Sixteen bytes for each value and each object key.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Node {
-    pub(super) kind: NodeKind,
-    /// For strings: how the contents are stored and what they hold.
-    pub(super) style: StringStyle,
-    /// Offset of the value's first byte in the text.
-    pub(super) start: u32,
-    /// String: offset of the contents. Container: number of items or members.
-    pub(super) first: u32,
-    /// String and number: length. Container: index of the node after its last descendant.
-    pub(super) second: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NodeKind {
-    Null,
-    False,
-    True,
-    Integer,
-    Decimal,
-    String,
-    Array,
-    Object,
-    /// Read where no node is; of no JSON type, so that nothing accepts it.
-    Missing,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum StringStyle {
-    /// Printable ASCII without quotes or backslashes: its contents are its canonical text.
-    Plain,
-    /// Contents are a part of the text.
-    Direct,
-    /// Contents are a part of the unescaped buffer.
-    Escaped,
-}
-
-const MISSING: Node = Node { kind: NodeKind::Missing, style: StringStyle::Direct, start: 0, first: 0, second: 0 };
 
 /// The type of a value, in the words of JSON Schema; a number written as an integer is an `Integer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -113,27 +73,10 @@ impl<'t> Document<'t> {
         Value { document: self, index }
     }
 
-    fn node(&self, index: NodeIndex) -> Node {
-        usize::try_from(index).ok().and_then(|index| self.nodes.get(index)).copied().unwrap_or(MISSING)
-    }
-
-    fn node_after(&self, index: NodeIndex) -> NodeIndex {
-        let node = self.node(index);
-        match node.kind {
-            NodeKind::Array | NodeKind::Object => node.second,
-            NodeKind::Null
-            | NodeKind::False
-            | NodeKind::True
-            | NodeKind::Integer
-            | NodeKind::Decimal
-            | NodeKind::String
-            | NodeKind::Missing => index.saturating_add(1),
-        }
+    pub(super) fn nodes(&self) -> Nodes<'_> {
+        Nodes { text: &self.text, unescaped: &self.unescaped, nodes: &self.nodes }
     }
 }
-
-/// The place of a node in its document.
-pub(crate) type NodeIndex = u32;
 
 /// One value of a document. Copying it copies an address.
 #[derive(Debug, Clone, Copy)]
@@ -167,7 +110,7 @@ impl<'d> Value<'d> {
             NodeKind::Null => Content::Null,
             NodeKind::False => Content::Boolean(false),
             NodeKind::True => Content::Boolean(true),
-            NodeKind::Integer | NodeKind::Decimal => Content::Number(self.number_of(node)),
+            NodeKind::Integer | NodeKind::Decimal => Content::Number(self.document.nodes().number(node)),
             NodeKind::String => Content::String(self.string_of(node)),
             NodeKind::Array => Content::Array(self.items_of(node)),
             NodeKind::Object => Content::Object(self.members_of(node)),
@@ -206,7 +149,7 @@ impl<'d> Value<'d> {
     /// The number, if it is one.
     pub fn as_number(&self) -> Option<Number<'d>> {
         let node = self.node();
-        matches!(node.kind, NodeKind::Integer | NodeKind::Decimal).then(|| self.number_of(node))
+        matches!(node.kind, NodeKind::Integer | NodeKind::Decimal).then(|| self.document.nodes().number(node))
     }
 
     /// The items, if it is an array.
@@ -240,7 +183,7 @@ impl<'d> Value<'d> {
         // Descend into the child whose subtree holds the index; every node's subtree is a range of indices.
         while at.index != self.index {
             let holds =
-                |child: Value<'_>| child.index <= self.index && self.index < self.document.node_after(child.index);
+                |child: Value<'_>| child.index <= self.index && self.index < self.document.nodes().after(child.index);
             let child = match at.content() {
                 Some(Content::Array(items)) => {
                     items.enumerate().find(|(_, item)| holds(*item)).map(|(position, item)| {
@@ -274,9 +217,12 @@ impl<'d> Value<'d> {
         self.document.text.get(self.span()).unwrap_or("")
     }
 
-    /// A guess at the length of the canonical text, good for a whole document.
-    pub(super) fn canonical_len_hint(&self) -> usize {
-        if self.index == 0 { self.document.text.len() } else { 0 }
+    pub(super) fn is_root(&self) -> bool {
+        self.index == 0
+    }
+
+    pub(super) fn document(&self) -> &'d Document<'d> {
+        self.document
     }
 
     pub(crate) fn index(&self) -> NodeIndex {
@@ -284,19 +230,11 @@ impl<'d> Value<'d> {
     }
 
     fn node(&self) -> Node {
-        self.document.node(self.index)
-    }
-
-    fn number_of(&self, node: Node) -> Number<'d> {
-        Number::new(slice(&self.document.text, node.start, node.second))
+        self.document.nodes().node(self.index)
     }
 
     fn string_of(&self, node: Node) -> Str<'d> {
-        match node.style {
-            StringStyle::Plain => Str::plain(slice(&self.document.text, node.first, node.second)),
-            StringStyle::Direct => Str::any(slice(&self.document.text, node.first, node.second)),
-            StringStyle::Escaped => Str::any(slice(&self.document.unescaped, node.first, node.second)),
-        }
+        Str::new(self.document.nodes().contents(node), node.style == StringStyle::Plain)
     }
 
     fn items_of(&self, node: Node) -> Items<'d> {
@@ -317,12 +255,6 @@ pub(crate) fn push_key(path: &mut String, key: &str) {
     } else {
         path.push_str(&format!("[\"{}\"]", crate::display(key)));
     }
-}
-
-fn slice(text: &str, start: u32, length: u32) -> &str {
-    let start = usize::try_from(start).unwrap_or(usize::MAX);
-    let end = start.saturating_add(usize::try_from(length).unwrap_or(0));
-    text.get(start..end).unwrap_or("")
 }
 
 /// The length of the JSON value that `rest`, a part of an accepted text, begins with.
@@ -369,7 +301,7 @@ impl<'d> Iterator for Items<'d> {
     fn next(&mut self) -> Option<Value<'d>> {
         self.left = self.left.checked_sub(1)?;
         let item = self.document.value(self.next);
-        self.next = self.document.node_after(self.next);
+        self.next = self.document.nodes().after(self.next);
         Some(item)
     }
 
@@ -396,7 +328,7 @@ impl<'d> Iterator for Members<'d> {
         self.left = self.left.checked_sub(1)?;
         let key = self.document.value(self.next);
         let value = self.document.value(self.next.saturating_add(1));
-        self.next = self.document.node_after(value.index);
+        self.next = self.document.nodes().after(value.index);
         Some((key.string_of(key.node()), value))
     }
 

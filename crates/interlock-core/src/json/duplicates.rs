@@ -3,8 +3,8 @@
 //! Decided once per object, when it closes. Few keys are compared pairwise; many are sorted, never hashed, so that no
 //! choice of keys makes it slow.
 
-use super::document::{Node, NodeIndex, NodeKind, StringStyle};
 use super::error::JsonErrorKind;
+use super::nodes::{NodeIndex, Nodes, StringStyle};
 use super::string::nfc;
 
 /// Up to this many keys are compared with each other.
@@ -15,91 +15,70 @@ pub(super) struct Duplicate {
     pub(super) offset: usize,
 }
 
-/// Looks for a duplicate among the keys of the object at `object`, whose members are the last of `nodes`.
-pub(super) fn find(
-    text: &str,
-    unescaped: &str,
-    nodes: &[Node],
-    object: NodeIndex,
-    scratch: &mut Vec<NodeIndex>,
-) -> Option<Duplicate> {
-    let keys = Keys { text, unescaped, nodes };
-    scratch.clear();
-    let all_plain = keys.collect(object, scratch);
-    let duplicate = if scratch.len() <= PAIRWISE_MAX { keys.find_pairwise(scratch) } else { keys.find_sorted(scratch) };
-    match duplicate {
-        Some(key) => Some(keys.duplicate(key, JsonErrorKind::DuplicateKey)),
-        None if all_plain => None,
-        None => keys.find_normalized(scratch).map(|key| keys.duplicate(key, JsonErrorKind::DuplicateNormalizedKey)),
+/// Looks for a duplicate among the keys of an object. `scratch` is reused from object to object.
+pub(super) fn find(nodes: Nodes<'_>, object: NodeIndex, scratch: &mut Vec<NodeIndex>) -> Option<Duplicate> {
+    let count = usize::try_from(nodes.node(object).first).unwrap_or(0);
+    if count < 2 {
+        return None;
     }
+    let mut few = [0; PAIRWISE_MAX];
+    let keys = match few.get_mut(..count) {
+        Some(few) => few,
+        None => {
+            scratch.resize(count, 0);
+            scratch.as_mut_slice()
+        }
+    };
+    let all_plain = list(nodes, object, keys);
+    let as_written = if count <= PAIRWISE_MAX { find_pairwise(nodes, keys) } else { find_sorted(nodes, keys) };
+    let (key, kind): (_, fn(String) -> JsonErrorKind) = match as_written {
+        Some(key) => (key, JsonErrorKind::DuplicateKey),
+        None if all_plain => return None,
+        None => (find_normalized(nodes, keys)?, JsonErrorKind::DuplicateNormalizedKey),
+    };
+    let node = nodes.node(key);
+    let offset = usize::try_from(node.start).unwrap_or(0);
+    Some(Duplicate { kind: kind(nodes.contents(node).to_owned()), offset })
 }
 
-struct Keys<'a> {
-    text: &'a str,
-    unescaped: &'a str,
-    nodes: &'a [Node],
+/// Lists the key nodes of an object; says whether all of them are plain ASCII.
+fn list(nodes: Nodes<'_>, object: NodeIndex, keys: &mut [NodeIndex]) -> bool {
+    let (mut all_plain, mut at) = (true, object.saturating_add(1));
+    for slot in keys {
+        all_plain &= nodes.node(at).style == StringStyle::Plain;
+        *slot = at;
+        at = nodes.after(at.saturating_add(1));
+    }
+    all_plain
 }
 
-impl<'a> Keys<'a> {
-    /// Lists the key nodes of an object; says whether all of them are plain ASCII.
-    fn collect(&self, object: NodeIndex, keys: &mut Vec<NodeIndex>) -> bool {
-        let mut all_plain = true;
-        let mut at = object.saturating_add(1);
-        while let Some(key) = self.node(at) {
-            all_plain &= key.style == StringStyle::Plain;
-            keys.push(at);
-            let value = at.saturating_add(1);
-            at = match self.node(value) {
-                Some(node) if matches!(node.kind, NodeKind::Array | NodeKind::Object) => node.second,
-                _ => value.saturating_add(1),
-            };
+fn name<'a>(nodes: Nodes<'a>, key: NodeIndex) -> &'a [u8] {
+    nodes.content_bytes(nodes.node(key))
+}
+
+fn find_pairwise(nodes: Nodes<'_>, keys: &[NodeIndex]) -> Option<NodeIndex> {
+    let mut rest = keys;
+    while let [key, others @ ..] = rest {
+        let first = name(nodes, *key);
+        if let Some(other) = others.iter().find(|other| name(nodes, **other) == first) {
+            return Some(*other);
         }
-        all_plain
+        rest = others;
     }
+    None
+}
 
-    fn find_pairwise(&self, keys: &[NodeIndex]) -> Option<NodeIndex> {
-        let mut rest = keys;
-        while let [key, others @ ..] = rest {
-            let name = self.name(*key);
-            if let Some(other) = others.iter().find(|other| self.name(**other) == name) {
-                return Some(*other);
-            }
-            rest = others;
-        }
-        None
-    }
+/// Leaves `keys` sorted.
+fn find_sorted(nodes: Nodes<'_>, keys: &mut [NodeIndex]) -> Option<NodeIndex> {
+    // Canonical text comes sorted already; the sort notices and takes one pass.
+    keys.sort_by(|a, b| name(nodes, *a).cmp(name(nodes, *b)));
+    first_equal_pair(keys, |a, b| name(nodes, *a) == name(nodes, *b)).copied()
+}
 
-    /// Leaves `keys` sorted.
-    fn find_sorted(&self, keys: &mut [NodeIndex]) -> Option<NodeIndex> {
-        // Canonical text comes sorted already; the sort notices and takes one pass.
-        keys.sort_by(|a, b| self.name(*a).cmp(self.name(*b)));
-        first_equal_pair(keys, |a, b| self.name(*a) == self.name(*b)).copied()
-    }
-
-    fn find_normalized(&self, keys: &[NodeIndex]) -> Option<NodeIndex> {
-        let mut names: Vec<_> = keys.iter().map(|key| (nfc(self.name(*key)), *key)).collect();
-        names.sort();
-        first_equal_pair(&names, |a, b| a.0 == b.0).map(|(_, key)| *key)
-    }
-
-    fn duplicate(&self, key: NodeIndex, kind: fn(String) -> JsonErrorKind) -> Duplicate {
-        let offset = self.node(key).and_then(|node| usize::try_from(node.start).ok()).unwrap_or(0);
-        Duplicate { kind: kind(self.name(key).to_owned()), offset }
-    }
-
-    fn node(&self, index: NodeIndex) -> Option<&Node> {
-        usize::try_from(index).ok().and_then(|index| self.nodes.get(index))
-    }
-
-    fn name(&self, key: NodeIndex) -> &'a str {
-        self.node(key)
-            .and_then(|node| {
-                let buffer = if node.style == StringStyle::Escaped { self.unescaped } else { self.text };
-                let start = usize::try_from(node.first).ok()?;
-                buffer.get(start..start.checked_add(usize::try_from(node.second).ok()?)?)
-            })
-            .unwrap_or("")
-    }
+fn find_normalized(nodes: Nodes<'_>, keys: &[NodeIndex]) -> Option<NodeIndex> {
+    let mut names: Vec<_> = keys.iter().map(|key| (nfc(nodes.contents(nodes.node(*key))), *key)).collect();
+    names.sort();
+    first_equal_pair(&names, |a, b| a.0 == b.0).map(|(_, key)| *key)
 }
 
 /// The second of the first two neighbours that are equal.

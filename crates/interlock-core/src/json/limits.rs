@@ -52,14 +52,19 @@ impl Limits {
     /// For schemas, rules and other files an operator writes.
     pub const CONFIG: Limits = Limits { depth: CONFIG_DEPTH_MAX, ..Limits::STATE };
 
+    /// The lower of two limits, field by field.
+    pub(crate) fn lowered_to(&self, other: &Limits) -> Limits {
+        Limits {
+            bytes: self.bytes.min(other.bytes),
+            nodes: self.nodes.min(other.nodes),
+            digits: self.digits.min(other.digits),
+            exponent: self.exponent.min(other.exponent),
+            depth: self.depth.min(other.depth),
+        }
+    }
+
     /// These limits with every field brought down to its ceiling.
     pub(crate) fn capped(&self) -> Limits {
-        Limits {
-            bytes: self.bytes.min(BYTES_MAX),
-            nodes: self.nodes.min(NODES_MAX),
-            digits: self.digits.min(DIGITS_MAX),
-            exponent: self.exponent.min(EXPONENT_MAX),
-            depth: self.depth.min(CONFIG_DEPTH_MAX),
-        }
+        self.lowered_to(&Limits::CONFIG)
     }
 }

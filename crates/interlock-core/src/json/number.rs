@@ -20,6 +20,29 @@ struct Parts<'a> {
     exponent: i64,
 }
 
+/// The size of a canonical text, in the terms of the limits.
+pub(super) struct Printed {
+    pub(super) digits: usize,
+    pub(super) exponent: u32,
+}
+
+/// The three ways to print digits with an exponent, as to-scientific-string has them.
+#[derive(Clone, Copy)]
+enum Layout {
+    /// The digits and nothing else.
+    Whole,
+    /// A point after `point` digits; zeros come first where that is not positive.
+    Plain { point: i64 },
+    /// One digit, a point, the others, and the exponent of the first.
+    Scientific { exponent: i64 },
+}
+
+impl Layout {
+    fn is_whole(self) -> bool {
+        matches!(self, Layout::Whole)
+    }
+}
+
 impl<'a> Number<'a> {
     /// Invariant: `literal` is a JSON number; only the parser calls this.
     pub(crate) fn new(literal: &'a str) -> Number<'a> {
@@ -56,62 +79,77 @@ impl<'a> Number<'a> {
     }
 
     /// Writes the canonical text of this number.
-    pub(crate) fn write_canonical(&self, out: &mut String) {
+    pub(crate) fn write_canonical(&self, out: &mut Vec<u8>) {
         if self.is_integer() {
-            out.push_str(if self.literal == "-0" { "0" } else { self.literal });
+            out.extend_from_slice(if self.literal == "-0" { b"0" } else { self.literal.as_bytes() });
             return;
         }
         let parts = self.parts();
         let digits = parts.coefficient();
-        let exponent = parts.exponent.saturating_sub(length(parts.fraction));
-        let adjusted = exponent.saturating_add(digits.count).saturating_sub(1);
+        let layout = parts.layout(&digits);
         // `-0e0` would print as `-0`, which reads back as the integer 0: the canonical text must be a fixed point.
-        if parts.negative && !(exponent == 0 && parts.sign() == Ordering::Equal) {
-            out.push('-');
+        if parts.negative && !(layout.is_whole() && parts.sign() == Ordering::Equal) {
+            out.push(b'-');
         }
-        if exponent <= 0 && adjusted >= -6 {
-            let point = digits.count.saturating_add(exponent);
-            if point <= 0 {
-                out.push_str("0.");
+        match layout {
+            Layout::Plain { point } if point <= 0 => {
+                out.extend_from_slice(b"0.");
                 for _ in point..0 {
-                    out.push('0');
+                    out.push(b'0');
                 }
                 digits.push_range(out, 0, digits.count);
-            } else {
+            }
+            Layout::Plain { point } => {
                 digits.push_range(out, 0, point);
-                if exponent < 0 {
-                    out.push('.');
-                    digits.push_range(out, point, digits.count);
+                out.push(b'.');
+                digits.push_range(out, point, digits.count);
+            }
+            Layout::Whole => digits.push_range(out, 0, digits.count),
+            Layout::Scientific { exponent } => {
+                digits.push_range(out, 0, 1);
+                if digits.count > 1 {
+                    out.push(b'.');
+                    digits.push_range(out, 1, digits.count);
                 }
+                out.push(b'E');
+                out.push(if exponent < 0 { b'-' } else { b'+' });
+                out.extend_from_slice(exponent.unsigned_abs().to_string().as_bytes());
             }
-        } else {
-            digits.push_range(out, 0, 1);
-            if digits.count > 1 {
-                out.push('.');
-                digits.push_range(out, 1, digits.count);
-            }
-            out.push('E');
-            out.push(if adjusted < 0 { '-' } else { '+' });
-            out.push_str(&adjusted.unsigned_abs().to_string());
+        }
+    }
+
+    /// How large the canonical text of a number that is no integer gets.
+    pub(super) fn printed(&self) -> Printed {
+        let parts = self.parts();
+        let digits = parts.coefficient();
+        let (count, exponent) = match parts.layout(&digits) {
+            Layout::Plain { point } if point <= 0 => (digits.count.saturating_add(1).saturating_sub(point), 0),
+            Layout::Plain { .. } | Layout::Whole => (digits.count, 0),
+            Layout::Scientific { exponent } => (digits.count, exponent),
+        };
+        Printed {
+            digits: usize::try_from(count).unwrap_or(usize::MAX),
+            exponent: u32::try_from(exponent.unsigned_abs()).unwrap_or(u32::MAX),
         }
     }
 
     /// Writes a text that two numbers share exactly when their values are equal.
-    pub(crate) fn write_by_value(&self, out: &mut String) {
+    pub(crate) fn write_by_value(&self, out: &mut Vec<u8>) {
         let parts = self.parts();
         if parts.sign() == Ordering::Equal {
-            out.push('0');
+            out.push(b'0');
             return;
         }
         if parts.negative {
-            out.push('-');
+            out.push(b'-');
         }
-        let start = out.len();
-        out.extend(parts.significant().map(char::from));
-        let kept = out.trim_end_matches('0').len().max(start);
-        out.truncate(kept);
-        out.push('E');
-        out.push_str(&parts.adjusted_exponent().to_string());
+        out.extend(parts.significant());
+        // The first digit is not zero, so this stops within the number.
+        while out.last() == Some(&b'0') {
+            out.pop();
+        }
+        out.push(b'E');
+        out.extend_from_slice(parts.adjusted_exponent().to_string().as_bytes());
     }
 
     fn parts(&self) -> Parts<'a> {
@@ -171,11 +209,21 @@ impl<'a> Parts<'a> {
                     (None, None) => return Ordering::Equal,
                     (a, b) => match a.unwrap_or(b'0').cmp(&b.unwrap_or(b'0')) {
                         Ordering::Equal => {}
-                        unequal => return unequal,
+                        unequal @ (Ordering::Less | Ordering::Greater) => return unequal,
                     },
                 }
             }
         })
+    }
+
+    fn layout(&self, digits: &Coefficient<'_>) -> Layout {
+        let exponent = self.exponent.saturating_sub(length(self.fraction));
+        let adjusted = exponent.saturating_add(digits.count).saturating_sub(1);
+        match exponent {
+            0 => Layout::Whole,
+            ..0 if adjusted >= -6 => Layout::Plain { point: digits.count.saturating_add(exponent) },
+            _ => Layout::Scientific { exponent: adjusted },
+        }
     }
 
     /// The digits without leading zeros, at least one.
@@ -196,12 +244,13 @@ struct Coefficient<'a> {
 
 impl Coefficient<'_> {
     /// Appends the digits from `from` up to `to`.
-    fn push_range(&self, out: &mut String, from: i64, to: i64) {
+    fn push_range(&self, out: &mut Vec<u8>, from: i64, to: i64) {
         let from = usize::try_from(from).unwrap_or(0);
         let to = usize::try_from(to).unwrap_or(0);
         let middle = self.whole.len();
-        out.push_str(self.whole.get(from.min(middle)..to.min(middle)).unwrap_or(""));
-        out.push_str(self.fraction.get(from.saturating_sub(middle)..to.saturating_sub(middle)).unwrap_or(""));
+        let (whole, fraction) = (self.whole.as_bytes(), self.fraction.as_bytes());
+        out.extend_from_slice(whole.get(from.min(middle)..to.min(middle)).unwrap_or(&[]));
+        out.extend_from_slice(fraction.get(from.saturating_sub(middle)..to.saturating_sub(middle)).unwrap_or(&[]));
     }
 }
 

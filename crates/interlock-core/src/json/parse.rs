@@ -6,10 +6,12 @@
 use core::ops::ControlFlow;
 use std::borrow::Cow;
 
-use super::document::{Document, Node, NodeIndex, NodeKind, StringStyle};
+use super::document::Document;
 use super::duplicates;
 use super::error::{JsonError, JsonErrorKind};
 use super::limits::Limits;
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
+use super::number::Number;
 
 /// Reads a text strictly.
 ///
@@ -250,6 +252,8 @@ impl<'t> Parser<'t> {
             self.rest = rest;
             kind = NodeKind::Decimal;
             self.exponent(start)?;
+            let literal = Number::new(self.text.get(start..self.offset()).unwrap_or(""));
+            self.check_printed(literal, start)?;
         }
         let length = self.offset().saturating_sub(start);
         Ok(Node { kind, style: StringStyle::Direct, start: narrow(start), first: 0, second: narrow(length) })
@@ -266,6 +270,18 @@ impl<'t> Parser<'t> {
             .take(count)
             .fold(0_u32, |value, digit| value.saturating_mul(10).saturating_add(u32::from(digit.wrapping_sub(b'0'))));
         if magnitude > self.limits.exponent {
+            return Err(Fault { kind: JsonErrorKind::ExponentTooLarge(self.limits.exponent), offset: start });
+        }
+        Ok(())
+    }
+
+    /// The canonical text of a number moves its point; it must keep the limits too, or it could not be read back.
+    fn check_printed(&self, number: Number<'_>, start: usize) -> Result<(), Fault> {
+        let printed = number.printed();
+        if printed.digits > self.limits.digits {
+            return Err(Fault { kind: JsonErrorKind::TooManyDigits(self.limits.digits), offset: start });
+        }
+        if printed.exponent > self.limits.exponent {
             return Err(Fault { kind: JsonErrorKind::ExponentTooLarge(self.limits.exponent), offset: start });
         }
         Ok(())
@@ -425,7 +441,8 @@ impl<'t> Parser<'t> {
     }
 
     fn check_duplicates(&mut self) -> Result<(), Fault> {
-        match duplicates::find(self.text, &self.unescaped, &self.nodes, self.open, &mut self.scratch) {
+        let nodes = Nodes { text: self.text, unescaped: &self.unescaped, nodes: &self.nodes };
+        match duplicates::find(nodes, self.open, &mut self.scratch) {
             None => Ok(()),
             Some(duplicate) => Err(Fault { kind: duplicate.kind, offset: duplicate.offset }),
         }

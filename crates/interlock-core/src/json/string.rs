@@ -13,12 +13,8 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
-    pub(super) fn plain(text: &'a str) -> Str<'a> {
-        Str { text, plain: true }
-    }
-
-    pub(super) fn any(text: &'a str) -> Str<'a> {
-        Str { text, plain: false }
+    pub(super) fn new(text: &'a str, plain: bool) -> Str<'a> {
+        Str { text, plain }
     }
 
     /// The contents, exactly as sent.

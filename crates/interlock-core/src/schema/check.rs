@@ -12,9 +12,6 @@ use crate::json::{self, Items, Members, NodeIndex, Number, Str, Value};
 /// Arrays up to this length are checked for equal items pair by pair.
 const UNIQUE_PAIRWISE_MAX: usize = 8;
 
-/// The most bytes of an allowed value that a message shows.
-const ALLOWED_SHOWN_MAX: usize = 400;
-
 /// The first thing about a value that does not match.
 #[derive(Debug)]
 pub struct Violation<'s, 'd> {
@@ -97,9 +94,9 @@ impl Schema {
     }
 
     fn check_object<'s, 'd>(&'s self, rule: &'s ObjectRule, value: Value<'d>, members: Members<'d>) -> Check<'s, 'd> {
-        let (mut required_seen, mut unexpected, mut inner) = (0_usize, false, Ok(()));
+        let (mut required_seen, mut unexpected, mut inner, mut position) = (0_usize, false, Ok(()), 0);
         for (key, member) in members {
-            match rule.property(&key.nfc()) {
+            match rule.property_near(&key.nfc(), &mut position) {
                 Some(property) => {
                     required_seen = required_seen.saturating_add(usize::from(property.required));
                     if inner.is_ok() {
@@ -210,12 +207,7 @@ impl<'d> Violation<'_, 'd> {
     }
 
     fn allowed(&self, index: NodeIndex) -> String {
-        let mut text = json::canonical(self.schema.source_value(index));
-        if text.len() > ALLOWED_SHOWN_MAX {
-            text.truncate(ALLOWED_SHOWN_MAX);
-            text.push('…');
-        }
-        text
+        json::shown(self.schema.source_value(index))
     }
 }
 

@@ -1,14 +1,13 @@
 //! From a schema text to a [`Schema`]: every keyword known, every name resolved.
 
+use core::cmp::Ordering;
 use core::fmt;
 use std::sync::Arc;
 
+use super::pattern::Pattern;
 use super::{ArrayRule, Bounds, LengthRange, ObjectRule, Property, Rule, Schema, Shape, StringRule};
 use crate::display;
 use crate::json::{Content, Document, JsonError, Kind, Limits, NodeIndex, Value, parse, push_key};
-
-/// The largest compiled pattern, in bytes; a larger one is a construction error.
-const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 /// Keywords that are carried and decide nothing.
 const ANNOTATIONS: [&str; 6] = ["$id", "$schema", "default", "description", "examples", "title"];
@@ -141,18 +140,20 @@ fn load_object(schema: Value<'_>, path: &str) -> Result<ObjectRule, SchemaError>
         push_key(&mut inner, key.text());
         properties.push(Property { name: key.nfc().into_owned(), required: false, rule: load_rule(value, &inner)? });
     }
-    properties.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    mark_required(schema, &mut properties, path)?;
-    let open = match schema.get("additionalProperties").map(|value| value.as_bool()) {
+    let mut by_name: Vec<usize> = (0..properties.len()).collect();
+    by_name.sort_unstable_by_key(|at| properties.get(*at).map(|property: &Property| property.name.as_str()));
+    let mut object = ObjectRule { properties, by_name, required_count: 0, open: false };
+    mark_required(schema, &mut object, path)?;
+    object.open = match schema.get("additionalProperties").map(|value| value.as_bool()) {
         None => false,
         Some(Some(open)) => open,
         Some(None) => return error(format_args!("additionalProperties at {path} must be a boolean value")),
     };
-    let required_count = properties.iter().filter(|property| property.required).count();
-    Ok(ObjectRule { properties, required_count, open })
+    object.required_count = object.properties.iter().filter(|property| property.required).count();
+    Ok(object)
 }
 
-fn mark_required(schema: Value<'_>, properties: &mut [Property], path: &str) -> Result<(), SchemaError> {
+fn mark_required(schema: Value<'_>, object: &mut ObjectRule, path: &str) -> Result<(), SchemaError> {
     let Some(required) = schema.get("required") else { return Ok(()) };
     let Some(items) = required.as_array() else {
         return error(format_args!("required keys at {path} must be a list of strings"));
@@ -163,13 +164,9 @@ fn mark_required(schema: Value<'_>, properties: &mut [Property], path: &str) -> 
             return error(format_args!("required keys at {path} must be a list of strings"));
         };
         let normalized = name.nfc();
-        match properties.binary_search_by(|property| property.name.as_str().cmp(&normalized)) {
-            Ok(at) => {
-                if let Some(property) = properties.get_mut(at) {
-                    property.required = true;
-                }
-            }
-            Err(_) => missing.push(name.text()),
+        match object.properties.iter_mut().find(|property| property.name == normalized) {
+            Some(property) => property.required = true,
+            None => missing.push(name.text()),
         }
     }
     if missing.is_empty() {
@@ -197,23 +194,22 @@ fn load_array(schema: Value<'_>, path: &str) -> Result<ArrayRule, SchemaError> {
 fn load_string(schema: Value<'_>, path: &str) -> Result<StringRule, SchemaError> {
     let pattern = match schema.get("pattern") {
         None => None,
-        Some(value) => Some(load_pattern(value, path)?),
+        Some(value) => Some(Box::new(load_pattern(value, path)?)),
     };
     Ok(StringRule { length: load_lengths(schema, "minLength", "maxLength", path)?, pattern })
 }
 
-fn load_pattern(value: Value<'_>, path: &str) -> Result<regex_lite::Regex, SchemaError> {
+fn load_pattern(value: Value<'_>, path: &str) -> Result<Pattern, SchemaError> {
     let Some(pattern) = value.as_str() else {
         return error(format_args!("pattern at {path} must be a string"));
     };
     // Strings are matched in normal form, so the pattern is brought into it too.
-    match regex_lite::RegexBuilder::new(&pattern.nfc()).size_limit(PATTERN_BYTES_MAX).build() {
-        Ok(regex) => Ok(regex),
-        Err(reason) => error(format_args!(
+    Pattern::load(&pattern.nfc()).or_else(|reason| {
+        error(format_args!(
             "pattern at {path} is not a regular expression that can be matched in linear time: {}",
-            display(&reason.to_string())
-        )),
-    }
+            display(&reason)
+        ))
+    })
 }
 
 fn load_lengths(schema: Value<'_>, min: &str, max: &str, path: &str) -> Result<LengthRange, SchemaError> {
@@ -237,6 +233,14 @@ fn load_bounds(schema: Value<'_>, path: &str) -> Result<Bounds, SchemaError> {
         Some(value) if value.as_number().is_some() => Ok(Some(value.index())),
         Some(_) => error(format_args!("{name} at {path} must be a number")),
     };
+    for (low, high) in [("minimum", "maximum"), ("exclusiveMinimum", "exclusiveMaximum")] {
+        let number = |name: &str| schema.get(name).and_then(|value| value.as_number());
+        if let (Some(least), Some(most)) = (number(low), number(high))
+            && least.cmp_value(&most) == Ordering::Greater
+        {
+            return error(format_args!("{low} at {path} is greater than {high}"));
+        }
+    }
     Ok(Bounds {
         minimum: load("minimum")?,
         maximum: load("maximum")?,

@@ -5,6 +5,7 @@
 
 mod check;
 mod load;
+mod pattern;
 
 use std::sync::Arc;
 
@@ -45,8 +46,10 @@ enum Shape {
 
 #[derive(Debug, Clone)]
 struct ObjectRule {
-    /// Sorted by name.
+    /// As declared, which is the order most states come in.
     properties: Vec<Property>,
+    /// Positions in `properties`, sorted by name.
+    by_name: Vec<usize>,
     required_count: usize,
     /// Whether keys that are not among the properties pass.
     open: bool,
@@ -71,7 +74,8 @@ struct ArrayRule {
 struct StringRule {
     /// In characters of the normalised text.
     length: LengthRange,
-    pattern: Option<regex_lite::Regex>,
+    /// Boxed: its table would make every rule as large as itself.
+    pattern: Option<Box<pattern::Pattern>>,
 }
 
 /// Absent bounds are the widest ones.
@@ -169,10 +173,20 @@ impl<'s> Expected<'s> {
 impl ObjectRule {
     /// The property with this (normalised) name.
     fn property(&self, name: &str) -> Option<&Property> {
-        if self.properties.len() <= 8 {
-            return self.properties.iter().find(|property| property.name == name);
+        self.property_near(name, &mut 0)
+    }
+
+    /// The same, looking first at `position`, which is left behind the property that was found.
+    fn property_near(&self, name: &str, position: &mut usize) -> Option<&Property> {
+        let expected = self.properties.get(*position);
+        if let Some(property) = expected.filter(|property| property.name == name) {
+            *position = position.saturating_add(1);
+            return Some(property);
         }
-        let at = self.properties.binary_search_by(|property| property.name.as_str().cmp(name)).ok()?;
+        let name_at = |at: &usize| self.properties.get(*at).map(|property| property.name.as_str());
+        let found = self.by_name.binary_search_by(|at| name_at(at).cmp(&Some(name))).ok()?;
+        let at = *self.by_name.get(found)?;
+        *position = at.saturating_add(1);
         self.properties.get(at)
     }
 }

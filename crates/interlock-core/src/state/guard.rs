@@ -31,6 +31,7 @@ pub struct StateGuard {
     schema: Schema,
     rules: Option<Rules>,
     roots: Vec<CommitRoot>,
+    limits: Limits,
 }
 
 /// Why a guard cannot be built.
@@ -121,7 +122,12 @@ impl StateGuard {
         Ok(StateGuard {
             schema: Schema::load(schema).map_err(GuardError::Schema)?,
             rules: rules.map(Rules::load).transpose().map_err(GuardError::Rules)?,
-            roots: roots.iter().map(|root| CommitRoot::parse(root)).collect::<Result<_, _>>().map_err(GuardError::Root)?,
+            roots: roots
+                .iter()
+                .map(|root| CommitRoot::parse(root))
+                .collect::<Result<_, _>>()
+                .map_err(GuardError::Root)?,
+            limits: Limits::STATE,
         })
     }
 
@@ -138,8 +144,15 @@ impl StateGuard {
     /// Builds a guard from a guard file: `{"required_schema":…, "transition_rules":…, "allowed_commit_roots":[…]}`.
     pub fn load_file(text: &str) -> Result<StateGuard, GuardError> {
         let file: GuardFile = json::from_str(text).map_err(GuardError::File)?;
-        let [rules, roots] = [&file.transition_rules, &file.allowed_commit_roots].map(|part| part.as_ref().map(RawJson::text));
+        let [rules, roots] =
+            [&file.transition_rules, &file.allowed_commit_roots].map(|part| part.as_ref().map(RawJson::text));
         StateGuard::load_json(file.required_schema.text(), rules, roots)
+    }
+
+    /// The same guard with lower limits for the states it is given; none is raised.
+    #[must_use]
+    pub fn with_limits(self, limits: &Limits) -> StateGuard {
+        StateGuard { limits: self.limits.lowered_to(limits), ..self }
     }
 
     /// The schema.
@@ -193,7 +206,7 @@ impl StateGuard {
     }
 
     fn verify_state<'t>(&self, side: Side, given: StateText<'t>) -> Result<VerifiedState<'t>, Denial> {
-        let document = given.read().map_err(|fault| match fault {
+        let document = given.read(&self.limits).map_err(|fault| match fault {
             TextFault::NotText => {
                 let reason = format_args!("{} agent state must be a non-empty JSON string", side.name());
                 Denial::blocked(Code::StateNotText, reason)
@@ -205,6 +218,11 @@ impl StateGuard {
             return Err(Denial::blocked(Code::StateNotInSchema, &violation).at(place));
         }
         let canonical = json::canonical(document.root());
+        if canonical.len() > self.limits.bytes {
+            // Escapes lengthen a text; what is written must be readable as the current state of the next transition.
+            let reason = format_args!("the canonical text of the state has more than {} bytes", self.limits.bytes);
+            return Err(Denial::blocked(Code::StateNotJson, reason));
+        }
         Ok(VerifiedState { document, canonical })
     }
 }
@@ -221,16 +239,15 @@ struct GuardFile {
 
 fn not_json(side: Side, error: &JsonError) -> Denial {
     let place = Place::of_error(side, error);
-    match &error.kind {
-        // Depth is a limit of verification, not of JSON.
-        JsonErrorKind::TooDeep { path, .. } => {
-            Denial::blocked(Code::StateNotInSchema, &error.kind).at(Place { path: Some(path.clone()), ..place })
-        }
-        _ => Denial::blocked(Code::StateNotJson, format_args!("invalid or ambiguous JSON: {error}")).at(place),
+    // Depth is a limit of verification, not of JSON.
+    if let JsonErrorKind::TooDeep { path, .. } = &error.kind {
+        return Denial::blocked(Code::StateNotInSchema, &error.kind).at(Place { path: Some(path.clone()), ..place });
     }
+    Denial::blocked(Code::StateNotJson, format_args!("invalid or ambiguous JSON: {error}")).at(place)
 }
 
 fn current_failed(denial: Denial) -> Denial {
     let reason = format_args!("current agent state failed structural verification: {}", denial.reason());
-    Denial { place: denial.place.clone(), ..Denial::blocked(Code::StateCurrentBad, reason) }
+    let wrapped = Denial::blocked(Code::StateCurrentBad, reason);
+    Denial { place: denial.place, ..wrapped }
 }

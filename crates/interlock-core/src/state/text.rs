@@ -36,14 +36,15 @@ pub(super) enum TextFault {
 }
 
 impl<'t> StateText<'t> {
-    pub(super) fn read(self) -> Result<Document<'t>, TextFault> {
-        let limits = &Limits::STATE;
+    pub(super) fn read(self, limits: &Limits) -> Result<Document<'t>, TextFault> {
         let nowhere = |kind| TextFault::Json(JsonError::at(kind, &[], 0));
         match self {
             StateText::Text(text) if is_blank(text) => Err(TextFault::NotText),
             StateText::Text(text) => json::parse(text, limits).map_err(TextFault::Json),
             StateText::Bytes(bytes) => match core::str::from_utf8(bytes) {
-                Ok(text) => StateText::Text(text).read(),
+                Ok(text) => StateText::Text(text).read(limits),
+                // Too long comes first: whoever handed it over may have cut it inside a character.
+                Err(_) if bytes.len() > limits.bytes => Err(nowhere(JsonErrorKind::TooManyBytes(limits.bytes))),
                 Err(_) => json::parse_bytes(bytes, limits).map_err(TextFault::Json),
             },
             StateText::NotText => Err(TextFault::NotText),

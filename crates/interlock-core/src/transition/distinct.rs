@@ -6,10 +6,13 @@ use std::hash::{BuildHasher, DefaultHasher, Hasher};
 
 use crate::digest::Running;
 
-/// Whether no two of the texts are equal. `texts` is asked for them twice.
+/// Up to this many texts are compared with each other.
+const PAIRWISE_MAX: usize = 8;
+
+/// Whether no two of the texts are equal. `texts` is asked for them more than once.
 pub(super) fn all_distinct<'t, I: Iterator<Item = Cow<'t, str>>>(count: usize, texts: impl Fn() -> I) -> bool {
-    if count < 2 {
-        return true;
+    if count <= PAIRWISE_MAX {
+        return texts().enumerate().all(|(position, text)| texts().take(position).all(|earlier| earlier != text));
     }
     let mut digest = Running::new();
     for text in texts() {

@@ -26,7 +26,26 @@ pub(super) struct KeyedArray {
 struct Keyed<'d> {
     array: Value<'d>,
     items: Items<'d>,
-    key_kind: Option<Kind>,
+    key_kind: Option<KeyKind>,
+}
+
+/// The types a key can have. `15` and `1.5e1` are of one type: the second is written as the first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KeyKind {
+    String,
+    Number,
+    Boolean,
+}
+
+impl KeyKind {
+    fn of(key: Value<'_>) -> Option<KeyKind> {
+        match key.kind()? {
+            Kind::String => Some(KeyKind::String),
+            Kind::Integer | Kind::Number => Some(KeyKind::Number),
+            Kind::Boolean => Some(KeyKind::Boolean),
+            Kind::Null | Kind::Array | Kind::Object => None,
+        }
+    }
 }
 
 impl KeyedArray {
@@ -48,7 +67,20 @@ impl KeyedArray {
         if !self.allow_new_items && proposed.items.len() > current.items.len() {
             return Err(Breach::of(proposed.array, "does not allow appending new items"));
         }
-        current.items.zip(proposed.items).try_for_each(|(current, proposed)| self.check_item(current, proposed))
+        let mut added = proposed.items;
+        for (current, proposed) in current.items.zip(added.by_ref()) {
+            self.check_item(current, proposed)?;
+        }
+        added.try_for_each(|item| self.check_added(item))
+    }
+
+    /// A new item may say what it likes, but a listed boolean that is none would block every later transition.
+    fn check_added<'d>(&self, item: Value<'d>) -> Result<(), Breach<'d>> {
+        let listed = self.monotonic_booleans.iter().filter_map(|field| item.get_normalized(field));
+        match listed.into_iter().find(|field| field.as_bool().is_none()) {
+            None => Ok(()),
+            Some(field) => Err(Breach::unevaluable(Side::Proposed, field, "must be a boolean")),
+        }
     }
 
     /// Reads one side: an array of objects, each with the key, all keys scalars of one type.
@@ -65,15 +97,11 @@ impl KeyedArray {
                 let reason = format_args!("has no key field '{}'", display(&self.key));
                 return Err(Breach::unevaluable(side, item, reason));
             };
-            match key.kind() {
-                Some(kind @ (Kind::String | Kind::Integer | Kind::Number | Kind::Boolean)) => {
-                    if *key_kind.get_or_insert(kind) != kind {
-                        return Err(Breach::unevaluable(side, array, self.about_key("values of different types")));
-                    }
-                }
-                Some(Kind::Null | Kind::Array | Kind::Object) | None => {
-                    return Err(Breach::unevaluable(side, key, "cannot serve as a key: it must be a scalar"));
-                }
+            let Some(kind) = KeyKind::of(key) else {
+                return Err(Breach::unevaluable(side, key, "cannot serve as a key: it must be a scalar"));
+            };
+            if *key_kind.get_or_insert(kind) != kind {
+                return Err(Breach::unevaluable(side, array, self.about_key("values of different types")));
             }
         }
         Ok(Keyed { array, items, key_kind })

@@ -100,9 +100,13 @@ impl<'s> Lint<'s> {
     fn ordered_enum(&mut self, rule: &OrderedEnum, rules: &Rules) {
         let Some((name, at)) = self.path("ordered_enum_paths", &rule.path) else { return };
         let values = rules.source.value(rule.values);
-        let refused = values.as_array().into_iter().flatten().filter(|value| !at.accepts(*value)).count();
+        let (mut count, mut refused) = (0_usize, 0_usize);
+        for value in values.as_array().into_iter().flatten() {
+            count = count.saturating_add(1);
+            refused = refused.saturating_add(usize::from(!at.accepts(value)));
+        }
         if refused > 0 {
-            self.report(&name, format!("the schema refuses {refused} of its values"), false);
+            self.report(&name, format!("the schema refuses {refused} of its {count} values"), refused == count);
         }
     }
 

@@ -28,7 +28,7 @@ impl OrderedEnum {
 fn rank<'d>(ordered: Value<'_>, side: Side, value: Value<'d>) -> Result<usize, Breach<'d>> {
     let position = ordered.as_array().and_then(|mut items| items.position(|item| json::equal(item, value)));
     position.ok_or_else(|| {
-        let allowed = json::canonical(ordered);
+        let allowed = json::shown(ordered);
         Breach::unevaluable(side, value, format_args!("must be one of {allowed} in the {} state", side.name()))
     })
 }

@@ -9,7 +9,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use crate::directory::{Directory, Entry, Existing};
+use crate::directory::{Directory, Entry};
+
+/// How much of a file is compared at a time.
+const COMPARE_BYTES: usize = 128 * 1024;
 
 /// A directory opened beneath a root.
 #[derive(Debug)]
@@ -58,7 +61,7 @@ impl Directory for HeldDirectory {
         }
     }
 
-    fn read(&self, name: &str, limit: usize) -> io::Result<Entry> {
+    fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry> {
         // Without NONBLOCK, opening a pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let descriptor = match rustix::fs::openat(&self.descriptor, name, flags, Mode::empty()) {
@@ -77,9 +80,9 @@ impl Directory for HeldDirectory {
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
             return Ok(Entry::Other);
         }
-        let mut bytes = Vec::new();
-        File::from(descriptor).take(u64::try_from(limit).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
-        Ok(Entry::File(Existing { bytes, mode: Mode::from_raw_mode(found.st_mode).bits() }))
+        let as_expected = u64::try_from(found.st_size).ok() == u64::try_from(expected.len()).ok()
+            && holds(&mut File::from(descriptor), expected)?;
+        Ok(Entry::File { as_expected, mode: Mode::from_raw_mode(found.st_mode).bits() })
     }
 
     fn create(&self, name: &str) -> io::Result<File> {
@@ -111,6 +114,24 @@ impl Directory for HeldDirectory {
         match rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(reason) => Err(reason.into()),
+        }
+    }
+}
+
+/// Whether a file holds these bytes and no more.
+fn holds(file: &mut File, expected: &[u8]) -> io::Result<bool> {
+    let mut buffer = vec![0; COMPARE_BYTES.min(expected.len().saturating_add(1))];
+    let mut left = expected;
+    loop {
+        let count = match file.read(&mut buffer) {
+            Ok(0) => return Ok(left.is_empty()),
+            Ok(count) => count,
+            Err(reason) if reason.kind() == io::ErrorKind::Interrupted => continue,
+            Err(reason) => return Err(reason),
+        };
+        match (buffer.get(..count), left.split_at_checked(count)) {
+            (Some(read), Some((wanted, rest))) if read == wanted => left = rest,
+            _ => return Ok(false),
         }
     }
 }

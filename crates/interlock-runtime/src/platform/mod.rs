@@ -7,5 +7,5 @@ mod directory;
 mod root;
 
 pub use directory::HeldDirectory;
-pub(crate) use root::OpenFault;
 pub use root::HeldRoot;
+pub(crate) use root::OpenFault;

@@ -66,10 +66,11 @@ impl HeldRoot {
         if let Some(opened) = self.opened.get() {
             return Ok(opened);
         }
-        let descriptor = rustix::fs::open(Path::new(&self.path), DIRECTORY, Mode::empty()).map_err(|reason| match reason {
-            Errno::NOENT | Errno::NOTDIR => OpenFault::RootMissing,
-            other => OpenFault::Other(other.into()),
-        })?;
+        let descriptor =
+            rustix::fs::open(Path::new(&self.path), DIRECTORY, Mode::empty()).map_err(|reason| match reason {
+                Errno::NOENT | Errno::NOTDIR => OpenFault::RootMissing,
+                other => OpenFault::Other(other.into()),
+            })?;
         let resolved = std::fs::canonicalize(&self.path).ok().and_then(|path| path.to_str().map(str::to_owned));
         Ok(self.opened.get_or_init(|| Opened { descriptor, resolved }))
     }
