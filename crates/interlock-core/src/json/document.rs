@@ -6,6 +6,7 @@
 use core::ops::Range;
 use std::borrow::Cow;
 
+use super::canonical::sorted_members;
 use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
 use super::number::Number;
 use super::string::{Str, same_string};
@@ -319,6 +320,13 @@ pub struct Members<'d> {
     document: &'d Document<'d>,
     next: NodeIndex,
     left: u32,
+}
+
+impl<'d> Members<'d> {
+    /// The members with their keys normalised, in the order of canonical text.
+    pub fn in_canonical_order(self) -> Vec<(Cow<'d, str>, Value<'d>)> {
+        sorted_members(self).into_iter().map(|member| (member.name, member.value)).collect()
+    }
 }
 
 impl<'d> Iterator for Members<'d> {
