@@ -108,7 +108,9 @@ def main(python: str, python_old: str, python_new: str) -> None:
     for name, size in SIZES:
         for measure in ("payload", "transition"):
             best = {contender: float("inf") for contender in children}
-            counts = {contender: max(1, min(2000, int(0.02 / max(child.time(measure, size, 1), 1e-9))))
+            for child in children.values():
+                child.time(measure, size, 3)
+            counts = {contender: max(1, min(5000, int(0.02 / max(child.time(measure, size, 3), 1e-9))))
                       for contender, child in children.items()}
             for _ in range(ROUNDS):
                 for contender, child in children.items():

@@ -12,12 +12,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::config;
-use crate::objects::{Builder, freeze, length};
+use crate::objects::{Builder, Keys, freeze, length};
 
 /// A schema, transition rules and commit roots, checked once and never changed.
 #[pyclass(frozen, subclass, module = "interlock")]
 pub(crate) struct AgentStateGuard {
     files: StateFiles,
+    keys: Keys,
+    templates: Templates,
     /// The schema, read-only; lists appear as tuples.
     #[pyo3(get)]
     required_schema: Py<PyAny>,
@@ -48,12 +50,20 @@ impl AgentStateGuard {
         let roots = allowed_commit_roots.map(config::roots_to_json).transpose().map_err(as_value_error(py))?;
         let guard = StateGuard::load_json(&schema, rules.as_deref(), roots.as_deref())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let mut objects = Builder::new(py);
+        let keys = Keys::of(py, guard.schema().source().root());
+        let objects = Builder::new(py, &keys);
         let required_schema = objects.frozen(guard.schema().source().root())?.unbind();
-        let transition_rules = rules_view(py, &mut objects, &guard)?.unbind();
+        let transition_rules = rules_view(py, &objects, &guard)?.unbind();
         let allowed_commit_roots = PyTuple::new(py, guard.roots().iter().map(|root| root.path()))?.unbind();
         let files = StateFiles::new(guard);
-        Ok(AgentStateGuard { files, required_schema, transition_rules, allowed_commit_roots })
+        Ok(AgentStateGuard {
+            files,
+            keys,
+            templates: Templates::new(py)?,
+            required_schema,
+            transition_rules,
+            allowed_commit_roots,
+        })
     }
 
     /// Verify a proposed state against the schema.
@@ -73,8 +83,8 @@ impl AgentStateGuard {
                 Ok(verified) => verified,
                 Err(denial) => return blocked(py, &denial),
             };
-            let result = success(py, decision::PAYLOAD_PROOF, proof)?;
-            set_normalized_state(&result, &mut Builder::new(py), &state)?;
+            let result = success(py, &self.templates.payload, proof)?;
+            set_normalized_state(&result, &Builder::new(py, &self.keys), &state)?;
             Ok(result)
         })
     }
@@ -95,8 +105,8 @@ impl AgentStateGuard {
             });
             match verified {
                 Ok((transition, proof)) => {
-                    let result = success(py, decision::TRANSITION_PROOF, proof)?;
-                    set_normalized_states(&result, &transition)?;
+                    let result = success(py, &self.templates.transition, proof)?;
+                    set_normalized_states(&result, &Builder::new(py, &self.keys), &transition)?;
                     Ok(result)
                 }
                 Err(denial) => blocked(py, &denial),
@@ -126,9 +136,9 @@ impl AgentStateGuard {
             };
             // The answer is built first: a fault in building it must not come after the write.
             let bytes = prepared.transition().proposed().canonical().len();
-            let result = success(py, decision::COMMIT_PROOF, proof)?;
-            set_normalized_states(&result, prepared.transition())?;
-            result.set_item(intern!(py, "transition_proof_ref"), transition_proof.to_string())?;
+            let result = success(py, &self.templates.commit, proof)?;
+            set_normalized_states(&result, &Builder::new(py, &self.keys), prepared.transition())?;
+            result.set_item(intern!(py, "transition_proof_ref"), digest_text(py, transition_proof))?;
             result.set_item(intern!(py, "committed_path"), &target)?;
             result.set_item(intern!(py, "committed_bytes"), length(py, bytes)?)?;
             match py.detach(|| prepared.commit().map(drop)) {
@@ -194,36 +204,70 @@ fn blocked<'py>(py: Python<'py>, denial: &Denial) -> PyResult<Bound<'py, PyDict>
     Ok(result)
 }
 
-fn success<'py>(py: Python<'py>, proof: &str, proof_ref: Digest) -> PyResult<Bound<'py, PyDict>> {
-    let proof = PyString::new(py, proof);
+fn digest_text(py: Python<'_>, digest: Digest) -> Bound<'_, PyString> {
+    PyString::new(py, str::from_utf8(&digest.to_ascii()).unwrap_or_default())
+}
+
+/// Successful answers without what differs from one to the next. Copying a dictionary is cheaper than filling one.
+struct Templates {
+    payload: Py<PyDict>,
+    transition: Py<PyDict>,
+    commit: Py<PyDict>,
+}
+
+impl Templates {
+    fn new(py: Python<'_>) -> PyResult<Templates> {
+        const STATE: &[&str] = &["proof_ref", "developer_fields", "normalized_state"];
+        const STATES: &[&str] = &["proof_ref", "developer_fields", "normalized_state", "normalized_previous_state"];
+        const FILE: &[&str] = &["transition_proof_ref", "committed_path", "committed_bytes"];
+        let template = |proof: &str, open: &[&[&str]]| {
+            let template = PyDict::new(py);
+            template.set_item("verified", true)?;
+            template.set_item("status", "VERIFIED")?;
+            template.set_item("proof", proof)?;
+            for key in open.iter().flat_map(|keys| keys.iter()) {
+                template.set_item(PyString::intern(py, key), py.None())?;
+            }
+            Ok::<_, PyErr>(template.unbind())
+        };
+        Ok(Templates {
+            payload: template(decision::PAYLOAD_PROOF, &[STATE])?,
+            transition: template(decision::TRANSITION_PROOF, &[STATES])?,
+            commit: template(decision::COMMIT_PROOF, &[STATES, FILE])?,
+        })
+    }
+}
+
+/// A copy of a template with its proof.
+fn success<'py>(py: Python<'py>, template: &Py<PyDict>, proof_ref: Digest) -> PyResult<Bound<'py, PyDict>> {
+    let result = template.bind(py).copy()?;
     let developer_fields = PyDict::new(py);
-    developer_fields.set_item(intern!(py, "proof_reason"), &proof)?;
-    let result = PyDict::new(py);
-    result.set_item(intern!(py, "verified"), true)?;
-    result.set_item(intern!(py, "status"), intern!(py, "VERIFIED"))?;
-    result.set_item(intern!(py, "proof"), proof)?;
-    result.set_item(intern!(py, "proof_ref"), proof_ref.to_string())?;
+    developer_fields.set_item(intern!(py, "proof_reason"), result.get_item(intern!(py, "proof"))?)?;
+    result.set_item(intern!(py, "proof_ref"), digest_text(py, proof_ref))?;
     result.set_item(intern!(py, "developer_fields"), developer_fields)?;
     Ok(result)
 }
 
 fn set_normalized_state<'py>(
     result: &Bound<'py, PyDict>,
-    objects: &mut Builder<'py>,
+    objects: &Builder<'py, '_>,
     state: &VerifiedState<'_>,
 ) -> PyResult<()> {
     result.set_item(intern!(result.py(), "normalized_state"), objects.plain(state.document().root())?)
 }
 
-fn set_normalized_states(result: &Bound<'_, PyDict>, transition: &VerifiedTransition<'_>) -> PyResult<()> {
-    let mut objects = Builder::new(result.py());
-    set_normalized_state(result, &mut objects, transition.proposed())?;
+fn set_normalized_states<'py>(
+    result: &Bound<'py, PyDict>,
+    objects: &Builder<'py, '_>,
+    transition: &VerifiedTransition<'_>,
+) -> PyResult<()> {
+    set_normalized_state(result, objects, transition.proposed())?;
     let previous = objects.plain(transition.current().document().root())?;
     result.set_item(intern!(result.py(), "normalized_previous_state"), previous)
 }
 
 /// The rules as they were given, with the kinds that were not.
-fn rules_view<'py>(py: Python<'py>, objects: &mut Builder<'py>, guard: &StateGuard) -> PyResult<Bound<'py, PyAny>> {
+fn rules_view<'py>(py: Python<'py>, objects: &Builder<'py, '_>, guard: &StateGuard) -> PyResult<Bound<'py, PyAny>> {
     let view = PyDict::new(py);
     view.set_item("immutable_paths", PyTuple::empty(py))?;
     view.set_item("monotonic_integer_paths", PyTuple::empty(py))?;

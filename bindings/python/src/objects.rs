@@ -11,22 +11,80 @@ pub(crate) fn decimal_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     DECIMAL.import(py, "decimal", "Decimal").cloned()
 }
 
-/// Builds objects; one per answer, so that equal keys are one string.
-pub(crate) struct Builder<'py> {
-    py: Python<'py>,
-    keys: Vec<Option<(String, Bound<'py, PyString>)>>,
+/// The keys a schema names, as Python strings, so that answers share them.
+pub(crate) struct Keys {
+    slots: Vec<Option<(String, Py<PyString>)>>,
 }
 
-/// Slots for keys that were seen; two keys that share a slot push each other out.
-const KEY_SLOTS: usize = 64;
+/// As many slots as there may be keys to share, four times over, so that a search is short.
+const KEY_SLOTS: usize = 1024;
+const KEYS_MAX: usize = 256;
 
-impl<'py> Builder<'py> {
-    pub(crate) fn new(py: Python<'py>) -> Builder<'py> {
-        Builder { py, keys: Vec::new() }
+impl Keys {
+    pub(crate) fn of(py: Python<'_>, schema: Value<'_>) -> Keys {
+        let mut keys = Keys { slots: Vec::new() };
+        keys.slots.resize_with(KEY_SLOTS, || None);
+        let mut left = KEYS_MAX;
+        keys.add(py, schema, &mut left);
+        keys
+    }
+
+    /// Every key of the schema's text counts; those that are keywords do no harm.
+    fn add(&mut self, py: Python<'_>, value: Value<'_>, left: &mut usize) {
+        for item in value.as_array().into_iter().flatten() {
+            self.add(py, item, left);
+        }
+        for (key, member) in value.as_object().into_iter().flatten() {
+            let name = key.nfc().into_owned();
+            if *left > 0 && self.find(&name).is_none() {
+                let free = slots_for(&name).find(|slot| matches!(self.slots.get(*slot), Some(None)));
+                if let Some(slot) = free.and_then(|slot| self.slots.get_mut(slot)) {
+                    *slot = Some((name.clone(), PyString::intern(py, &name).unbind()));
+                    *left = left.saturating_sub(1);
+                }
+            }
+            self.add(py, member, left);
+        }
+    }
+
+    fn find(&self, key: &str) -> Option<&Py<PyString>> {
+        for slot in slots_for(key) {
+            match self.slots.get(slot)? {
+                Some((name, object)) if name == key => return Some(object),
+                Some(_) => {}
+                None => return None,
+            }
+        }
+        None
+    }
+
+    fn get<'py>(&self, py: Python<'py>, key: &str) -> Bound<'py, PyString> {
+        match self.find(key) {
+            Some(object) => object.bind(py).clone(),
+            None => PyString::new(py, key),
+        }
+    }
+}
+
+/// The slots a key may stand in, in the order they are tried.
+fn slots_for(key: &str) -> impl Iterator<Item = usize> {
+    let hash = key.bytes().fold(key.len(), |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
+    (0..KEY_SLOTS).map(move |step| hash.wrapping_add(step) % KEY_SLOTS)
+}
+
+/// Builds Python objects from values.
+pub(crate) struct Builder<'py, 'k> {
+    py: Python<'py>,
+    keys: &'k Keys,
+}
+
+impl<'py, 'k> Builder<'py, 'k> {
+    pub(crate) fn new(py: Python<'py>, keys: &'k Keys) -> Builder<'py, 'k> {
+        Builder { py, keys }
     }
 
     /// A dict, list, str, int, Decimal, bool or None; dicts have their keys in canonical order, strings are normalised.
-    pub(crate) fn plain(&mut self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn plain(&self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         Ok(match value.content() {
             None | Some(Content::Null) => py.None().into_bound(py),
@@ -37,11 +95,11 @@ impl<'py> Builder<'py> {
                 let items: Vec<_> = items.map(|item| self.plain(item)).collect::<PyResult<_>>()?;
                 PyList::new(py, items)?.into_any()
             }
-            Some(Content::Object(members)) => {
+            Some(Content::Object(_)) => {
                 let dict = PyDict::new(py);
-                for (key, value) in members.in_canonical_order() {
+                for (key, value) in value.members_in_canonical_order() {
                     let value = self.plain(value)?;
-                    dict.set_item(self.key(&key), value)?;
+                    dict.set_item(self.keys.get(py, &key.nfc()), value)?;
                 }
                 dict.into_any()
             }
@@ -49,7 +107,7 @@ impl<'py> Builder<'py> {
     }
 
     /// The same, read-only: dicts as mapping proxies in the order they were given, lists as tuples.
-    pub(crate) fn frozen(&mut self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
+    pub(crate) fn frozen(&self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
         match value.content() {
             Some(Content::Array(items)) => {
@@ -64,24 +122,6 @@ impl<'py> Builder<'py> {
                 Ok(freeze(&dict))
             }
             _ => self.plain(value),
-        }
-    }
-
-    fn key(&mut self, key: &str) -> Bound<'py, PyString> {
-        if self.keys.is_empty() {
-            self.keys.resize_with(KEY_SLOTS, || None);
-        }
-        let hash = key.bytes().fold(key.len(), |hash, byte| hash.wrapping_mul(31).wrapping_add(usize::from(byte)));
-        let Some(slot) = self.keys.get_mut(hash & (KEY_SLOTS.saturating_sub(1))) else {
-            return PyString::new(self.py, key);
-        };
-        match slot {
-            Some((seen, object)) if seen == key => object.clone(),
-            _ => {
-                let object = PyString::new(self.py, key);
-                *slot = Some((key.to_owned(), object.clone()));
-                object
-            }
         }
     }
 }

@@ -29,6 +29,20 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
+    /// The spelling of the digest, without allocating.
+    pub fn to_ascii(self) -> [u8; 71] {
+        let hex = |nibble: u8| match nibble {
+            0..=9 => b'0'.wrapping_add(nibble),
+            _ => b'a'.wrapping_add(nibble).wrapping_sub(10),
+        };
+        let digits = self.0.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 0xF)]);
+        let mut text = *b"sha256:----------------------------------------------------------------";
+        for (slot, digit) in text.iter_mut().skip(7).zip(digits) {
+            *slot = digit;
+        }
+        text
+    }
+
     pub(crate) fn bytes(self) -> [u8; 32] {
         self.0
     }
@@ -53,14 +67,6 @@ impl Running {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const HEX: &[u8; 16] = b"0123456789abcdef";
-        let mut text = String::with_capacity(71);
-        text.push_str("sha256:");
-        for byte in self.0 {
-            for nibble in [byte >> 4, byte & 0xF] {
-                text.push(HEX.get(usize::from(nibble)).copied().map_or('0', char::from));
-            }
-        }
-        f.write_str(&text)
+        f.write_str(core::str::from_utf8(&self.to_ascii()).unwrap_or_default())
     }
 }

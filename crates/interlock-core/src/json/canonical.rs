@@ -3,11 +3,9 @@
 //! NFC strings and keys, keys sorted by code point, no spaces, ASCII with lower-case `\uXXXX` escapes, integers plain,
 //! other numbers in to-scientific-string form. Reading it back and printing it again gives the same bytes.
 
-use core::cmp::Ordering;
-use std::borrow::Cow;
-
-use super::document::{Members, Value};
-use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
+use super::document::Value;
+use super::keys::KeyOrder;
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, Style};
 use super::string::nfc;
 
 /// The canonical text of a value.
@@ -44,9 +42,6 @@ enum Numbers {
     AsWritten,
     ByValue,
 }
-
-/// Objects up to this size are put in order without allocating.
-const SMALL_OBJECT_MAX: usize = 8;
 
 struct Writer<'d> {
     nodes: Nodes<'d>,
@@ -97,51 +92,31 @@ impl Writer<'_> {
     }
 
     fn members(&mut self, object: NodeIndex, node: Node) {
-        let count = usize::try_from(node.first).unwrap_or(0);
-        let mut few = [0; SMALL_OBJECT_MAX];
-        let mut many = Vec::new();
-        let keys = match few.get_mut(..count) {
-            Some(few) => few,
-            None => {
-                many.resize(count, 0);
-                &mut many
+        if node.style == Style::SortedKeys {
+            let mut key = object.saturating_add(1);
+            for position in 0..node.first {
+                key = self.member(position == 0, key);
             }
-        };
-        self.list_keys(object, keys);
-        for (position, key) in keys.iter().enumerate() {
-            if position > 0 {
-                self.out.push(b',');
-            }
-            self.string(self.nodes.node(*key));
-            self.out.push(b':');
-            self.value(key.saturating_add(1));
+            return;
+        }
+        let order = KeyOrder::of(self.nodes, object);
+        for (position, key) in order.as_slice().iter().enumerate() {
+            self.member(position == 0, *key);
         }
     }
 
-    /// Lists the key nodes of an object in canonical order: that of the normalised keys' code points, which is the
-    /// order of their UTF-8 bytes.
-    fn list_keys(&self, object: NodeIndex, keys: &mut [NodeIndex]) {
-        let (mut at, mut sorted, mut plain, mut previous) = (object.saturating_add(1), true, true, None);
-        for slot in keys.iter_mut() {
-            let node = self.nodes.node(at);
-            let name = self.nodes.content_bytes(node);
-            plain = plain && node.style == StringStyle::Plain;
-            sorted = sorted && previous.is_none_or(|previous| compare(previous, name).is_lt());
-            previous = Some(name);
-            *slot = at;
-            at = self.nodes.after(at.saturating_add(1));
+    /// Writes one member and returns the index of the node after it.
+    fn member(&mut self, first: bool, key: NodeIndex) -> NodeIndex {
+        if !first {
+            self.out.push(b',');
         }
-        let name = |key: &NodeIndex| self.nodes.content_bytes(self.nodes.node(*key));
-        match keys {
-            _ if !plain => keys.sort_by_cached_key(|key| nfc(self.nodes.contents(self.nodes.node(*key))).into_owned()),
-            _ if sorted => {}
-            [first, second] => core::mem::swap(first, second),
-            _ => keys.sort_unstable_by(|a, b| compare(name(a), name(b))),
-        }
+        self.string(self.nodes.node(key));
+        self.out.push(b':');
+        self.value(key.saturating_add(1))
     }
 
     fn string(&mut self, node: Node) {
-        if node.style == StringStyle::Plain {
+        if node.style == Style::Plain {
             self.out.extend_from_slice(self.nodes.quoted(node));
             return;
         }
@@ -149,27 +124,6 @@ impl Writer<'_> {
         write_escaped(&nfc(self.nodes.contents(node)), &mut self.out);
         self.out.push(b'"');
     }
-}
-
-/// Order of bytes, settled by the first ones where they differ.
-fn compare(left: &[u8], right: &[u8]) -> Ordering {
-    match (left.first(), right.first()) {
-        (Some(a), Some(b)) if a != b => a.cmp(b),
-        _ => left.cmp(right),
-    }
-}
-
-/// A member with its key in normal form.
-pub(crate) struct SortedMember<'d> {
-    pub(crate) name: Cow<'d, str>,
-    pub(crate) value: Value<'d>,
-}
-
-/// The members by normalised key, in code point order (which is the order of UTF-8 bytes).
-pub(crate) fn sorted_members(members: Members<'_>) -> Vec<SortedMember<'_>> {
-    let mut sorted: Vec<_> = members.map(|(key, value)| SortedMember { name: key.nfc(), value }).collect();
-    sorted.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    sorted
 }
 
 /// A text as a JSON string, in the spelling of canonical text but not normalised.

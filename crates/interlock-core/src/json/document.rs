@@ -6,8 +6,8 @@
 use core::ops::Range;
 use std::borrow::Cow;
 
-use super::canonical::sorted_members;
-use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
+use super::keys::KeyOrder;
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, Style};
 use super::number::Number;
 use super::string::{Str, same_string};
 use crate::display::is_visible;
@@ -70,10 +70,12 @@ impl<'t> Document<'t> {
         Document { text: Cow::Owned(self.text.into_owned()), nodes: self.nodes, unescaped: self.unescaped }
     }
 
+    #[inline]
     pub(crate) fn value(&self, index: NodeIndex) -> Value<'_> {
         Value { document: self, index }
     }
 
+    #[inline]
     pub(super) fn nodes(&self) -> Nodes<'_> {
         Nodes { text: &self.text, unescaped: &self.unescaped, nodes: &self.nodes }
     }
@@ -105,6 +107,7 @@ pub enum Content<'d> {
 
 impl<'d> Value<'d> {
     /// What the value holds; `None` where no value is, which no caller can reach through this interface.
+    #[inline]
     pub fn content(&self) -> Option<Content<'d>> {
         let node = self.node();
         Some(match node.kind {
@@ -120,6 +123,7 @@ impl<'d> Value<'d> {
     }
 
     /// The value's type.
+    #[inline]
     pub fn kind(&self) -> Option<Kind> {
         Some(match self.node().kind {
             NodeKind::Null => Kind::Null,
@@ -134,6 +138,7 @@ impl<'d> Value<'d> {
     }
 
     /// The boolean, if it is one.
+    #[inline]
     pub fn as_bool(&self) -> Option<bool> {
         match self.content()? {
             Content::Boolean(boolean) => Some(boolean),
@@ -142,24 +147,28 @@ impl<'d> Value<'d> {
     }
 
     /// The string, if it is one.
+    #[inline]
     pub fn as_str(&self) -> Option<Str<'d>> {
         let node = self.node();
         (node.kind == NodeKind::String).then(|| self.string_of(node))
     }
 
     /// The number, if it is one.
+    #[inline]
     pub fn as_number(&self) -> Option<Number<'d>> {
         let node = self.node();
         matches!(node.kind, NodeKind::Integer | NodeKind::Decimal).then(|| self.document.nodes().number(node))
     }
 
     /// The items, if it is an array.
+    #[inline]
     pub fn as_array(&self) -> Option<Items<'d>> {
         let node = self.node();
         (node.kind == NodeKind::Array).then(|| self.items_of(node))
     }
 
     /// The members, if it is an object.
+    #[inline]
     pub fn as_object(&self) -> Option<Members<'d>> {
         let node = self.node();
         (node.kind == NodeKind::Object).then(|| self.members_of(node))
@@ -168,6 +177,17 @@ impl<'d> Value<'d> {
     /// The member with this key, compared after NFC, if the value is an object that has it.
     pub fn get(&self, key: &str) -> Option<Value<'d>> {
         self.as_object()?.find(|(name, _)| same_string(name, key)).map(|(_, value)| value)
+    }
+
+    /// The members of an object in the order of canonical text; none if it is no object.
+    pub fn members_in_canonical_order(&self) -> CanonicalMembers<'d> {
+        let node = self.node();
+        let order = match (node.kind, node.style) {
+            (NodeKind::Object, Style::SortedKeys) => CanonicalOrder::AsWritten(self.members_of(node)),
+            (NodeKind::Object, _) => CanonicalOrder::Sorted(KeyOrder::of(self.document.nodes(), self.index), 0),
+            _ => CanonicalOrder::AsWritten(Members { document: self.document, next: 0, left: 0 }),
+        };
+        CanonicalMembers { document: self.document, order }
     }
 
     /// [`get`](Value::get) for a key that is in normal form C already.
@@ -230,18 +250,22 @@ impl<'d> Value<'d> {
         self.index
     }
 
+    #[inline]
     fn node(&self) -> Node {
         self.document.nodes().node(self.index)
     }
 
+    #[inline]
     fn string_of(&self, node: Node) -> Str<'d> {
-        Str::new(self.document.nodes().contents(node), node.style == StringStyle::Plain)
+        Str::new(self.document.nodes().contents(node), node.style == Style::Plain)
     }
 
+    #[inline]
     fn items_of(&self, node: Node) -> Items<'d> {
         Items { document: self.document, next: self.index.saturating_add(1), left: node.first }
     }
 
+    #[inline]
     fn members_of(&self, node: Node) -> Members<'d> {
         Members { document: self.document, next: self.index.saturating_add(1), left: node.first }
     }
@@ -299,6 +323,7 @@ pub struct Items<'d> {
 impl<'d> Iterator for Items<'d> {
     type Item = Value<'d>;
 
+    #[inline]
     fn next(&mut self) -> Option<Value<'d>> {
         self.left = self.left.checked_sub(1)?;
         let item = self.document.value(self.next);
@@ -322,16 +347,10 @@ pub struct Members<'d> {
     left: u32,
 }
 
-impl<'d> Members<'d> {
-    /// The members with their keys normalised, in the order of canonical text.
-    pub fn in_canonical_order(self) -> Vec<(Cow<'d, str>, Value<'d>)> {
-        sorted_members(self).into_iter().map(|member| (member.name, member.value)).collect()
-    }
-}
-
 impl<'d> Iterator for Members<'d> {
     type Item = (Str<'d>, Value<'d>);
 
+    #[inline]
     fn next(&mut self) -> Option<(Str<'d>, Value<'d>)> {
         self.left = self.left.checked_sub(1)?;
         let key = self.document.value(self.next);
@@ -347,3 +366,34 @@ impl<'d> Iterator for Members<'d> {
 }
 
 impl ExactSizeIterator for Members<'_> {}
+
+/// The members of an object by normalised key, in code point order.
+pub struct CanonicalMembers<'d> {
+    document: &'d Document<'d>,
+    order: CanonicalOrder<'d>,
+}
+
+enum CanonicalOrder<'d> {
+    /// They stand in order.
+    AsWritten(Members<'d>),
+    /// They were put in order; the second is the position of the next one.
+    Sorted(KeyOrder, usize),
+}
+
+impl<'d> Iterator for CanonicalMembers<'d> {
+    type Item = (Str<'d>, Value<'d>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(Str<'d>, Value<'d>)> {
+        let index = match &mut self.order {
+            CanonicalOrder::AsWritten(members) => return members.next(),
+            CanonicalOrder::Sorted(order, position) => {
+                let index = *order.as_slice().get(*position)?;
+                *position = position.saturating_add(1);
+                index
+            }
+        };
+        let key = self.document.value(index);
+        Some((key.string_of(key.node()), self.document.value(index.saturating_add(1))))
+    }
+}

@@ -4,7 +4,6 @@
 
 use core::cmp::Ordering;
 
-use super::canonical::sorted_members;
 use super::document::{Content, Members, Value};
 use super::string::same_string;
 
@@ -16,16 +15,20 @@ pub fn equal(left: Value<'_>, right: Value<'_>) -> bool {
         (Some(Content::Number(a)), Some(Content::Number(b))) => a.cmp_value(&b) == Ordering::Equal,
         (Some(Content::String(a)), Some(Content::String(b))) => same_string(&a, b.text()),
         (Some(Content::Array(a)), Some(Content::Array(b))) => a.len() == b.len() && a.zip(b).all(|(a, b)| equal(a, b)),
-        (Some(Content::Object(a)), Some(Content::Object(b))) => a.len() == b.len() && equal_members(a, b),
+        (Some(Content::Object(a)), Some(Content::Object(b))) => a.len() == b.len() && equal_members(left, right, a, b),
         _ => false,
     }
 }
 
 /// Equality of objects with equally many members.
-fn equal_members(mut left: Members<'_>, mut right: Members<'_>) -> bool {
+fn equal_members(
+    left_object: Value<'_>,
+    right_object: Value<'_>,
+    mut left: Members<'_>,
+    mut right: Members<'_>,
+) -> bool {
     // Mostly both sides come from one writer and their keys stand in the same order.
     loop {
-        let (left_rest, right_rest) = (left, right);
         match (left.next(), right.next()) {
             (Some((left_key, a)), Some((right_key, b))) if left_key.text() == right_key.text() => {
                 if !equal(a, b) {
@@ -34,8 +37,11 @@ fn equal_members(mut left: Members<'_>, mut right: Members<'_>) -> bool {
             }
             (None, None) => return true,
             _ => {
-                let (a, b) = (sorted_members(left_rest), sorted_members(right_rest));
-                return a.iter().zip(&b).all(|(a, b)| a.name == b.name && equal(a.value, b.value));
+                let (mut a, b) = (left_object.members_in_canonical_order(), right_object.members_in_canonical_order());
+                return a
+                    .by_ref()
+                    .zip(b)
+                    .all(|((a_key, a), (b_key, b))| same_string(&a_key, b_key.text()) && equal(a, b));
             }
         }
     }

@@ -6,20 +6,20 @@
 mod canonical;
 mod de;
 mod document;
-mod duplicates;
 mod equal;
 mod error;
+mod keys;
 mod limits;
 mod nodes;
 mod number;
 mod parse;
 mod string;
 
-pub(crate) use canonical::{SortedMember, by_value, shown, sorted_members};
+pub(crate) use canonical::{by_value, shown};
 pub use canonical::{canonical, quote};
 pub use de::{LoadError, RawJson, from_str};
 pub(crate) use document::push_key;
-pub use document::{Content, Document, Items, Kind, Members, Value};
+pub use document::{CanonicalMembers, Content, Document, Items, Kind, Members, Value};
 pub use equal::equal;
 pub use error::{JsonError, JsonErrorKind};
 pub use limits::{BYTES_MAX, CONFIG_DEPTH_MAX, DIGITS_MAX, EXPONENT_MAX, Limits, NODES_MAX, STATE_DEPTH_MAX};

@@ -10,6 +10,7 @@ use core::fmt;
 #[derive(Debug, Clone, Copy)]
 pub struct Number<'a> {
     literal: &'a str,
+    integer: bool,
 }
 
 /// A literal taken apart: `(-1)^negative × digits × 10^exponent`, the digits being `whole` then `fraction`.
@@ -44,19 +45,22 @@ impl Layout {
 }
 
 impl<'a> Number<'a> {
-    /// Invariant: `literal` is a JSON number; only the parser calls this.
-    pub(crate) fn new(literal: &'a str) -> Number<'a> {
-        Number { literal }
+    /// Invariant: `literal` is a JSON number, an integer or not; only the parser knows.
+    #[inline]
+    pub(crate) fn new(literal: &'a str, integer: bool) -> Number<'a> {
+        Number { literal, integer }
     }
 
     /// The number as it was written.
+    #[inline]
     pub fn literal(&self) -> &'a str {
         self.literal
     }
 
     /// Whether it was written as a JSON integer: `1` is one, `1.0` and `1e2` are not.
+    #[inline]
     pub fn is_integer(&self) -> bool {
-        is_integer_literal(self.literal)
+        self.integer
     }
 
     /// The value as an `i128`, if it is a JSON integer that fits.
@@ -171,11 +175,6 @@ impl fmt::Display for Number<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.literal)
     }
-}
-
-/// Whether a JSON number literal is an integer.
-pub(crate) fn is_integer_literal(literal: &str) -> bool {
-    !literal.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
 }
 
 impl<'a> Parts<'a> {

@@ -7,10 +7,10 @@ use core::ops::ControlFlow;
 use std::borrow::Cow;
 
 use super::document::Document;
-use super::duplicates;
 use super::error::{JsonError, JsonErrorKind};
+use super::keys;
 use super::limits::Limits;
-use super::nodes::{Node, NodeIndex, NodeKind, Nodes, StringStyle};
+use super::nodes::{Node, NodeIndex, NodeKind, Nodes, Style};
 use super::number::Number;
 
 /// Reads a text strictly.
@@ -38,6 +38,8 @@ pub fn parse<'t>(text: &'t str, limits: &Limits) -> Result<Document<'t>, JsonErr
         unescaped: String::new(),
         values: 0,
         open: NO_NODE,
+        open_kind: NodeKind::Missing,
+        open_count: 0,
         depth: 0,
         too_deep: None,
         scratch: Vec::new(),
@@ -73,6 +75,9 @@ struct Parser<'t> {
     values: usize,
     /// The innermost open container. While open, a container's `second` is the container around it.
     open: NodeIndex,
+    /// Its kind, and how many values it has so far; its node is told when another opens in it or it closes.
+    open_kind: NodeKind,
+    open_count: u32,
     /// How many containers are open.
     depth: usize,
     /// The first value that is too deep.
@@ -169,10 +174,10 @@ impl<'t> Parser<'t> {
     fn after_value(&mut self) -> Result<Next, Fault> {
         loop {
             self.skip_whitespace();
-            let Some(open) = self.open_kind() else {
+            if self.open == NO_NODE {
                 return if self.rest.is_empty() { Ok(Next::End) } else { Err(self.fault(JsonErrorKind::TrailingText)) };
-            };
-            match (self.rest, open) {
+            }
+            match (self.rest, self.open_kind) {
                 ([b',', rest @ ..], NodeKind::Object) => {
                     self.rest = rest;
                     self.skip_whitespace();
@@ -185,7 +190,7 @@ impl<'t> Parser<'t> {
                 }
                 ([b'}', rest @ ..], NodeKind::Object) => {
                     self.rest = rest;
-                    self.check_duplicates()?;
+                    self.check_keys()?;
                     self.close_container();
                 }
                 ([b']', rest @ ..], NodeKind::Array) => {
@@ -218,7 +223,7 @@ impl<'t> Parser<'t> {
 
     fn literal(&mut self, kind: NodeKind, start: usize, rest: &'t [u8]) -> Result<(), Fault> {
         self.rest = rest;
-        self.push_value(Node { kind, style: StringStyle::Direct, start: narrow(start), first: 0, second: 0 })
+        self.push_value(Node { kind, style: Style::None, start: narrow(start), first: 0, second: 0 })
     }
 
     /// Reads a number; what may follow it is the caller's concern.
@@ -252,11 +257,11 @@ impl<'t> Parser<'t> {
             self.rest = rest;
             kind = NodeKind::Decimal;
             self.exponent(start)?;
-            let literal = Number::new(self.text.get(start..self.offset()).unwrap_or(""));
+            let literal = Number::new(self.text.get(start..self.offset()).unwrap_or(""), false);
             self.check_printed(literal, start)?;
         }
         let length = self.offset().saturating_sub(start);
-        Ok(Node { kind, style: StringStyle::Direct, start: narrow(start), first: 0, second: narrow(length) })
+        Ok(Node { kind, style: Style::None, start: narrow(start), first: 0, second: narrow(length) })
     }
 
     fn exponent(&mut self, start: usize) -> Result<(), Fault> {
@@ -308,9 +313,9 @@ impl<'t> Parser<'t> {
         while let [b' '..=b'!' | b'#'..=b'[' | b']'..=b'~', after @ ..] = rest {
             rest = after;
         }
-        let mut style = StringStyle::Plain;
+        let mut style = Style::Plain;
         if !matches!(rest, [b'"', ..]) {
-            style = StringStyle::Direct;
+            style = Style::Direct;
             while let [b' '..=b'!' | b'#'..=b'[' | b']'..=0xFF, after @ ..] = rest {
                 rest = after;
             }
@@ -360,7 +365,7 @@ impl<'t> Parser<'t> {
         let length = self.unescaped.len().saturating_sub(first);
         Ok(Node {
             kind: NodeKind::String,
-            style: StringStyle::Escaped,
+            style: Style::Escaped,
             start: narrow(start),
             first: narrow(first),
             second: narrow(length),
@@ -410,9 +415,7 @@ impl<'t> Parser<'t> {
         if self.depth >= self.limits.depth && self.too_deep.is_none() {
             self.too_deep = Some(self.next_index());
         }
-        if let Some(open) = usize::try_from(self.open).ok().and_then(|open| self.nodes.get_mut(open)) {
-            open.first = open.first.saturating_add(1);
-        }
+        self.open_count = self.open_count.saturating_add(1);
         self.nodes.push(node);
         Ok(())
     }
@@ -420,32 +423,50 @@ impl<'t> Parser<'t> {
     fn open_container(&mut self, kind: NodeKind, start: usize) -> Result<(), Fault> {
         let index = self.next_index();
         let around = self.open;
-        self.push_value(Node { kind, style: StringStyle::Direct, start: narrow(start), first: 0, second: around })?;
-        self.open = index;
+        // An object without members has its keys in order.
+        let style = if kind == NodeKind::Object { Style::SortedKeys } else { Style::None };
+        self.push_value(Node { kind, style, start: narrow(start), first: 0, second: around })?;
+        self.store_count();
+        (self.open, self.open_kind, self.open_count) = (index, kind, 0);
         self.depth = self.depth.saturating_add(1);
         Ok(())
     }
 
     fn close_container(&mut self) {
         let end = self.next_index();
-        if let Some(node) = usize::try_from(self.open).ok().and_then(|open| self.nodes.get_mut(open)) {
-            self.open = node.second;
+        self.store_count();
+        if let Some(node) = self.open_node() {
+            let around = node.second;
             node.second = end;
+            self.open = around;
         }
+        (self.open_kind, self.open_count) = match self.open_node() {
+            Some(node) => (node.kind, node.first),
+            None => (NodeKind::Missing, 0),
+        };
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The kind of the innermost open container.
-    fn open_kind(&self) -> Option<NodeKind> {
-        usize::try_from(self.open).ok().and_then(|open| self.nodes.get(open)).map(|node| node.kind)
+    fn store_count(&mut self) {
+        let count = self.open_count;
+        if let Some(node) = self.open_node() {
+            node.first = count;
+        }
     }
 
-    fn check_duplicates(&mut self) -> Result<(), Fault> {
+    fn open_node(&mut self) -> Option<&mut Node> {
+        usize::try_from(self.open).ok().and_then(|open| self.nodes.get_mut(open))
+    }
+
+    fn check_keys(&mut self) -> Result<(), Fault> {
+        self.store_count();
         let nodes = Nodes { text: self.text, unescaped: &self.unescaped, nodes: &self.nodes };
-        match duplicates::find(nodes, self.open, &mut self.scratch) {
-            None => Ok(()),
-            Some(duplicate) => Err(Fault { kind: duplicate.kind, offset: duplicate.offset }),
+        let style = keys::check(nodes, self.open, &mut self.scratch)
+            .map_err(|duplicate| Fault { kind: duplicate.kind, offset: duplicate.offset })?;
+        if let Some(object) = self.open_node() {
+            object.style = style;
         }
+        Ok(())
     }
 
     fn skip_whitespace(&mut self) {

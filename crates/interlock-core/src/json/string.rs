@@ -13,20 +13,24 @@ pub struct Str<'a> {
 }
 
 impl<'a> Str<'a> {
+    #[inline]
     pub(super) fn new(text: &'a str, plain: bool) -> Str<'a> {
         Str { text, plain }
     }
 
     /// The contents, exactly as sent.
+    #[inline]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
     /// The contents in normal form C; borrowed when they are in it already.
+    #[inline]
     pub fn nfc(&self) -> Cow<'a, str> {
         if self.plain { Cow::Borrowed(self.text) } else { nfc(self.text) }
     }
 
+    #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.plain
     }

@@ -2,14 +2,13 @@
 //! what an item says does not change, except that a listed boolean may become true.
 
 use core::cmp::Ordering;
-use core::iter::Peekable;
 use std::borrow::Cow;
 
 use super::distinct::all_distinct;
 use super::path::RulePath;
 use super::{Breach, Change, resolve};
 use crate::display;
-use crate::json::{self, Items, Kind, Members, SortedMember, Value};
+use crate::json::{self, Items, Kind, Members, Str, Value};
 use crate::ruling::Side;
 
 #[derive(Debug, Clone)]
@@ -26,8 +25,13 @@ pub(super) struct KeyedArray {
 struct Keyed<'d> {
     array: Value<'d>,
     items: Items<'d>,
+    /// The key of each item.
+    keys: Vec<Value<'d>>,
     key_kind: Option<KeyKind>,
 }
+
+/// A field of an item.
+type Field<'d> = (Str<'d>, Value<'d>);
 
 /// The types a key can have. `15` and `1.5e1` are of one type: the second is written as the first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,7 +63,9 @@ impl KeyedArray {
             return Err(Breach::of(proposed.array, self.about_key("values of another type than before")));
         }
         self.check_distinct(Side::Proposed, &proposed)?;
-        if !self.is_prefix(&current, &proposed) {
+        let is_prefix = current.keys.len() <= proposed.keys.len()
+            && current.keys.iter().zip(&proposed.keys).all(|(current, proposed)| json::equal(*current, *proposed));
+        if !is_prefix {
             // Keys that are the first of distinct ones are distinct; only here can the current state be at fault.
             self.check_distinct(Side::Current, &current)?;
             return Err(Breach::of(proposed.array, "must preserve existing item order and prevent deletion"));
@@ -88,15 +94,16 @@ impl KeyedArray {
         let Some(items) = array.as_array() else {
             return Err(Breach::unevaluable(side, array, "must be an array"));
         };
-        let mut key_kind = None;
+        let (mut keys, mut key_kind) = (Vec::with_capacity(items.len()), None);
         for item in items {
-            if item.as_object().is_none() {
-                return Err(Breach::unevaluable(side, item, "must be an object"));
-            }
-            let Some(key) = self.key_of(item) else {
+            let Some(key) = item.get_normalized(&self.key) else {
+                if item.as_object().is_none() {
+                    return Err(Breach::unevaluable(side, item, "must be an object"));
+                }
                 let reason = format_args!("has no key field '{}'", display(&self.key));
                 return Err(Breach::unevaluable(side, item, reason));
             };
+            keys.push(key);
             let Some(kind) = KeyKind::of(key) else {
                 return Err(Breach::unevaluable(side, key, "cannot serve as a key: it must be a scalar"));
             };
@@ -104,28 +111,15 @@ impl KeyedArray {
                 return Err(Breach::unevaluable(side, array, self.about_key("values of different types")));
             }
         }
-        Ok(Keyed { array, items, key_kind })
+        Ok(Keyed { array, items, keys, key_kind })
     }
 
     fn check_distinct<'d>(&self, side: Side, keyed: &Keyed<'d>) -> Result<(), Breach<'d>> {
-        if all_distinct(keyed.items.len(), || keyed.items.filter_map(|item| self.key_of(item)).map(key_text)) {
+        if all_distinct(keyed.keys.len(), || keyed.keys.iter().map(|key| key_text(*key))) {
             return Ok(());
         }
         let reason = format!("{} contains duplicate '{}' values", keyed.array.path(), display(&self.key));
         Err(Breach { reason, at: Some((side, keyed.array)) })
-    }
-
-    /// Whether the current keys are the first of the proposed ones.
-    fn is_prefix(&self, current: &Keyed<'_>, proposed: &Keyed<'_>) -> bool {
-        let same_key = |(a, b): (Value<'_>, Value<'_>)| match (self.key_of(a), self.key_of(b)) {
-            (Some(a), Some(b)) => json::equal(a, b),
-            _ => false,
-        };
-        current.items.len() <= proposed.items.len() && current.items.zip(proposed.items).all(same_key)
-    }
-
-    fn key_of<'d>(&self, item: Value<'d>) -> Option<Value<'d>> {
-        item.get_normalized(&self.key)
     }
 
     fn is_monotonic_boolean(&self, name: &str) -> bool {
@@ -140,10 +134,11 @@ impl KeyedArray {
             return Ok(());
         }
         // Both sides sorted by name, so that fields pair up in one pass whatever their order and number.
-        let (mut was, mut becomes) = (sorted(was), sorted(becomes));
+        let mut was = current.members_in_canonical_order().peekable();
+        let mut becomes = proposed.members_in_canonical_order().peekable();
         loop {
             let order = match (was.peek(), becomes.peek()) {
-                (Some(was), Some(becomes)) => was.name.cmp(&becomes.name),
+                (Some((was, _)), Some((becomes, _))) => was.nfc().cmp(&becomes.nfc()),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (None, None) => return Ok(()),
@@ -173,20 +168,19 @@ impl KeyedArray {
     fn check_field<'d>(
         &self,
         item: Value<'d>,
-        was: Option<SortedMember<'d>>,
-        becomes: Option<SortedMember<'d>>,
+        was: Option<Field<'d>>,
+        becomes: Option<Field<'d>>,
     ) -> Result<(), Breach<'d>> {
-        let Some(name) = was.as_ref().or(becomes.as_ref()).map(|member| member.name.clone()) else { return Ok(()) };
+        let Some(name) = was.or(becomes).map(|(name, _)| name.nfc()) else { return Ok(()) };
+        let (was, becomes) = (was.map(|(_, value)| value), becomes.map(|(_, value)| value));
         if self.is_monotonic_boolean(&name) {
-            let not_boolean = |member: &SortedMember<'_>| member.value.as_bool().is_none();
-            if let Some(was) = was.as_ref().filter(|member| not_boolean(member)) {
-                return Err(Breach::unevaluable(Side::Current, was.value, "must be a boolean"));
-            }
-            if let Some(becomes) = becomes.as_ref().filter(|member| not_boolean(member)) {
-                return Err(Breach::unevaluable(Side::Proposed, becomes.value, "must be a boolean"));
+            for (side, value) in [(Side::Current, was), (Side::Proposed, becomes)] {
+                if let Some(value) = value.filter(|value| value.as_bool().is_none()) {
+                    return Err(Breach::unevaluable(side, value, "must be a boolean"));
+                }
             }
         }
-        match (was.map(|member| member.value), becomes.map(|member| member.value)) {
+        match (was, becomes) {
             (Some(was), Some(becomes)) if self.is_monotonic_boolean(&name) => {
                 match (was.as_bool(), becomes.as_bool()) {
                     (Some(true), Some(true)) | (Some(false), Some(_)) => Ok(()),
@@ -210,10 +204,6 @@ impl KeyedArray {
     fn about_key(&self, what: &str) -> String {
         format!("contains '{}' {what}", display(&self.key))
     }
-}
-
-fn sorted(members: Members<'_>) -> Peekable<impl Iterator<Item = SortedMember<'_>>> {
-    json::sorted_members(members).into_iter().peekable()
 }
 
 /// A breach about a field that is not there any more; it points at the item.
