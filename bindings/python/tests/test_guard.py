@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import threading
 from decimal import Decimal
@@ -11,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from conftest import RULES, SCHEMA
+from conftest import REPOSITORY, RULES, SCHEMA
 
 import interlock
 from interlock import AgentStateGuard
@@ -197,3 +198,9 @@ def test_the_examples_in_the_package_run() -> None:
 
     results = doctest.testmod(interlock)
     assert results.attempted >= 4 and results.failed == 0
+
+
+def test_the_shipped_example_runs() -> None:
+    output = subprocess.run([sys.executable, REPOSITORY / "examples/state/verify.py"], capture_output=True, text=True)
+    assert output.stdout.splitlines()[0].startswith("finished: VERIFIED sha256:"), output
+    assert "reopened: BLOCKED Blocked: $.tasks[0].done regressed from True to False" in output.stdout

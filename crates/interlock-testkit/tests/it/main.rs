@@ -3,8 +3,15 @@
 mod codes;
 mod commit;
 mod conformance;
+#[path = "../../../../examples/state/verify.rs"]
+mod example;
 mod hostile;
 mod kill;
 mod manifests;
 mod properties;
 mod typed_loading;
+
+#[test]
+fn the_shipped_example_runs() {
+    example::main();
+}
