@@ -123,7 +123,8 @@ fn no_file_names_a_machine() {
 
 /// The files under a directory that belong to the project.
 fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
-    const NOT_OURS: [&str; 6] = ["target", ".venv", "corpus", "artifacts", "__pycache__", "build"];
+    const NOT_OURS: [&str; 8] =
+        ["target", ".venv", "corpus", "artifacts", "__pycache__", "build", ".mypy_cache", ".pytest_cache"];
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.retain(|path| !NOT_OURS.iter().any(|name| path.ends_with(name)));
