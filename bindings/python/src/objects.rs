@@ -1,6 +1,6 @@
 //! Verified states as Python objects: plain and mutable in answers, frozen in a guard's configuration.
 
-use interlock_core::json::{Content, Number, Value};
+use interlock_core::json::{Content, Kind, Number, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyMappingProxy, PyString, PyTuple, PyType};
@@ -86,16 +86,16 @@ impl<'py, 'k> Builder<'py, 'k> {
     /// A dict, list, str, int, Decimal, bool or None; dicts have their keys in canonical order, strings are normalised.
     pub(crate) fn plain(&self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
-        Ok(match value.content() {
-            None | Some(Content::Null) => py.None().into_bound(py),
-            Some(Content::Boolean(boolean)) => PyBool::new(py, boolean).to_owned().into_any(),
-            Some(Content::Number(number)) => number_object(py, &number)?,
-            Some(Content::String(string)) => PyString::new(py, &string.nfc()).into_any(),
-            Some(Content::Array(items)) => {
-                let items: Vec<_> = items.map(|item| self.plain(item)).collect::<PyResult<_>>()?;
-                PyList::new(py, items)?.into_any()
+        Ok(match value.kind() {
+            Some(Kind::String) => {
+                PyString::new(py, &value.as_str().map(|text| text.nfc()).unwrap_or_default()).into_any()
             }
-            Some(Content::Object(_)) => {
+            Some(Kind::Boolean) => PyBool::new(py, value.as_bool().unwrap_or_default()).to_owned().into_any(),
+            Some(Kind::Integer | Kind::Number) => match value.as_number() {
+                Some(number) => number_object(py, &number)?,
+                None => py.None().into_bound(py),
+            },
+            Some(Kind::Object) => {
                 let dict = PyDict::new(py);
                 for (key, value) in value.members_in_canonical_order() {
                     let value = self.plain(value)?;
@@ -103,6 +103,12 @@ impl<'py, 'k> Builder<'py, 'k> {
                 }
                 dict.into_any()
             }
+            Some(Kind::Array) => {
+                let items: Vec<_> =
+                    value.as_array().into_iter().flatten().map(|item| self.plain(item)).collect::<PyResult<_>>()?;
+                PyList::new(py, items)?.into_any()
+            }
+            Some(Kind::Null) | None => py.None().into_bound(py),
         })
     }
 

@@ -10,13 +10,17 @@ use super::string::nfc;
 
 /// The canonical text of a value.
 pub fn canonical(value: Value<'_>) -> String {
-    let capacity = if value.is_root() { value.document().text().len() } else { 0 };
-    write(value, Numbers::AsWritten, capacity)
+    write("", value, "", Numbers::AsWritten)
+}
+
+/// The canonical text of a value with something around it, written in one go.
+pub(crate) fn canonical_between(before: &str, value: Value<'_>, after: &str) -> String {
+    write(before, value, after, Numbers::AsWritten)
 }
 
 /// A text that two values share exactly when they are equal: canonical, but with numbers reduced to their value.
 pub(crate) fn by_value(value: Value<'_>) -> String {
-    write(value, Numbers::ByValue, 0)
+    write("", value, "", Numbers::ByValue)
 }
 
 /// The canonical text of a configured value, cut to a length that fits a message.
@@ -30,9 +34,14 @@ pub(crate) fn shown(value: Value<'_>) -> String {
     text
 }
 
-fn write(value: Value<'_>, numbers: Numbers, capacity: usize) -> String {
+fn write(before: &str, value: Value<'_>, after: &str, numbers: Numbers) -> String {
+    // The canonical text of a whole document is seldom longer than the document.
+    let length = if value.is_root() { value.document().text().len() } else { 0 };
+    let capacity = before.len().saturating_add(length).saturating_add(after.len());
     let mut writer = Writer { nodes: value.document().nodes(), numbers, out: Vec::with_capacity(capacity) };
+    writer.out.extend_from_slice(before.as_bytes());
     writer.value(value.index());
+    writer.out.extend_from_slice(after.as_bytes());
     // Everything that is written is ASCII. Should that ever fail, no text is the text of no value.
     String::from_utf8(writer.out).unwrap_or_default()
 }

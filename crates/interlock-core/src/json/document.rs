@@ -140,10 +140,8 @@ impl<'d> Value<'d> {
     /// The boolean, if it is one.
     #[inline]
     pub fn as_bool(&self) -> Option<bool> {
-        match self.content()? {
-            Content::Boolean(boolean) => Some(boolean),
-            Content::Null | Content::Number(_) | Content::String(_) | Content::Array(_) | Content::Object(_) => None,
-        }
+        let kind = self.node().kind;
+        matches!(kind, NodeKind::True | NodeKind::False).then_some(kind == NodeKind::True)
     }
 
     /// The string, if it is one.

@@ -15,7 +15,7 @@ mod number;
 mod parse;
 mod string;
 
-pub(crate) use canonical::{by_value, shown};
+pub(crate) use canonical::{by_value, canonical_between, shown};
 pub use canonical::{canonical, quote};
 pub use de::{LoadError, RawJson, from_str};
 pub(crate) use document::push_key;

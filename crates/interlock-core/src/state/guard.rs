@@ -65,8 +65,12 @@ impl std::error::Error for GuardError {}
 #[must_use]
 pub struct VerifiedState<'t> {
     document: Document<'t>,
-    canonical: String,
+    /// `{"normalized_state":S}`, the text behind the proof, with the canonical state in it.
+    proven: String,
 }
+
+const BEFORE: &str = "{\"normalized_state\":";
+const AFTER: &str = "}";
 
 impl<'t> VerifiedState<'t> {
     /// The state as it was sent.
@@ -76,17 +80,17 @@ impl<'t> VerifiedState<'t> {
 
     /// The state as it is hashed and written.
     pub fn canonical(&self) -> &str {
-        &self.canonical
+        self.proven.get(BEFORE.len()..self.proven.len().saturating_sub(AFTER.len())).unwrap_or("")
     }
 
     /// The digest of `{"normalized_state":S}`.
     pub fn proof(&self) -> Digest {
-        Digest::of(&["{\"normalized_state\":", &self.canonical, "}"])
+        Digest::of_bytes(self.proven.as_bytes())
     }
 
     /// The digest of the canonical text alone, which is that of a committed file.
     pub fn digest(&self) -> Digest {
-        Digest::of(&[&self.canonical])
+        Digest::of_bytes(self.canonical().as_bytes())
     }
 }
 
@@ -111,7 +115,7 @@ impl<'t> VerifiedTransition<'t> {
 
     /// The digest of `{"normalized_previous_state":P,"normalized_state":S}`.
     pub fn proof(&self) -> Digest {
-        let (previous, state) = (&self.current.canonical, &self.proposed.canonical);
+        let (previous, state) = (self.current.canonical(), self.proposed.canonical());
         Digest::of(&["{\"normalized_previous_state\":", previous, ",\"normalized_state\":", state, "}"])
     }
 }
@@ -217,13 +221,13 @@ impl StateGuard {
             let place = Place::of(side, violation.value());
             return Err(Denial::blocked(Code::StateNotInSchema, &violation).at(place));
         }
-        let canonical = json::canonical(document.root());
-        if canonical.len() > self.limits.bytes {
+        let proven = json::canonical_between(BEFORE, document.root(), AFTER);
+        if proven.len() > self.limits.bytes.saturating_add(BEFORE.len()).saturating_add(AFTER.len()) {
             // Escapes lengthen a text; what is written must be readable as the current state of the next transition.
             let reason = format_args!("the canonical text of the state has more than {} bytes", self.limits.bytes);
             return Err(Denial::blocked(Code::StateNotJson, reason));
         }
-        Ok(VerifiedState { document, canonical })
+        Ok(VerifiedState { document, proven })
     }
 }
 

@@ -156,10 +156,11 @@ impl KeyedArray {
         was.len() == becomes.len()
             && was.zip(becomes).all(|((name, was), (new_name, becomes))| {
                 name.text() == new_name.text()
-                    && if self.is_monotonic_boolean(&name.nfc()) {
-                        matches!((was.as_bool(), becomes.as_bool()), (Some(was), Some(becomes)) if becomes || !was)
-                    } else {
-                        json::equal(was, becomes)
+                    && match (was.as_bool(), becomes.as_bool()) {
+                        (Some(was), Some(becomes)) => {
+                            was == becomes || becomes && self.is_monotonic_boolean(&name.nfc())
+                        }
+                        _ => json::equal(was, becomes) && !self.is_monotonic_boolean(&name.nfc()),
                     }
             })
     }

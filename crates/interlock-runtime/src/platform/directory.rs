@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::directory::{Directory, Entry};
 
 /// How much of a file is compared at a time.
-const COMPARE_BYTES: usize = 128 * 1024;
+const COMPARE_BYTES: usize = 32 * 1024;
 
 /// A directory opened beneath a root.
 #[derive(Debug)]
