@@ -76,9 +76,17 @@ impl Writer<'_> {
 
     /// The shortest text of a float, every digit of anything else; what is no JSON number the parser refuses.
     fn number(&mut self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = value.py();
         let unusable = || refuse(format_args!("{} contains a number that cannot be used", self.argument));
-        let shown = if value.is_instance_of::<PyFloat>() { value.repr() } else { value.str() };
-        let shown = shown.map_err(|_| unusable())?;
+        // Asked of the type itself: a subclass may print what it likes.
+        let shown = if value.is_instance_of::<PyFloat>() {
+            py.get_type::<PyFloat>().call_method1("__repr__", (value,))
+        } else if value.is_instance_of::<PyInt>() {
+            py.get_type::<PyInt>().call_method1("__repr__", (value,))
+        } else {
+            crate::objects::decimal_type(py)?.call_method1("__str__", (value,))
+        };
+        let shown = shown.and_then(|shown| Ok(shown.cast_into::<PyString>()?)).map_err(|_| unusable())?;
         let literal = text(&shown)?;
         if !literal.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E')) {
             return Err(unusable());

@@ -6,7 +6,7 @@ use interlock_core::json::{BYTES_MAX, STATE_DEPTH_MAX};
 use interlock_core::state::{StateGuard, StateText, VerifiedState, VerifiedTransition, decision};
 use interlock_core::{Code, Denial, Digest};
 use interlock_runtime::StateFiles;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -161,7 +161,8 @@ fn answer<'py>(py: Python<'py>, run: impl FnOnce() -> PyResult<Bound<'py, PyDict
 
 fn as_value_error(py: Python<'_>) -> impl Fn(PyErr) -> PyErr {
     move |error| {
-        if error.is_instance_of::<PyValueError>(py) {
+        // An interrupt is for the program to see, not for us to word anew.
+        if error.is_instance_of::<PyValueError>(py) || !error.is_instance_of::<PyException>(py) {
             return error;
         }
         PyValueError::new_err(format!("the configuration cannot be read: {error}"))

@@ -1,5 +1,7 @@
 //! Verified states as Python objects: plain and mutable in answers, frozen in a guard's configuration.
 
+use std::borrow::Cow;
+
 use interlock_core::json::{Content, Kind, Number, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -139,12 +141,14 @@ pub(crate) fn freeze<'py>(dict: &Bound<'py, PyDict>) -> Bound<'py, PyAny> {
 
 /// Integers as `int`, everything else as `decimal.Decimal`.
 fn number_object<'py>(py: Python<'py>, number: &Number<'_>) -> PyResult<Bound<'py, PyAny>> {
-    if !number.is_integer() {
-        return decimal_type(py)?.call1((number.literal(),));
+    // As it is printed: `1.5e1` is written as 15, and is an integer to whoever reads it.
+    let printed = if number.is_integer() { Cow::Borrowed(number.literal()) } else { Cow::Owned(number.canonical()) };
+    if printed.contains(['.', 'E']) {
+        return decimal_type(py)?.call1((printed,));
     }
-    match number.literal().parse::<i64>() {
+    match printed.parse::<i64>() {
         Ok(small) => Ok(small.into_pyobject(py)?.into_any()),
-        Err(_) => large_integer(py, number.literal()),
+        Err(_) => large_integer(py, &printed),
     }
 }
 

@@ -65,6 +65,8 @@ def test_numbers_are_exact() -> None:
     assert str(state[3]) == "-0.0"
     assert state[4:] == [12345678901234567890, -98765432109876543210987654321, huge]
     assert all(type(number) in (int, Decimal) for number in state)
+    printed = guard.verify_state_payload("[1e0, -0e0, 1.5e1, 1.50e1]")["normalized_state"]
+    assert [(type(number), str(number)) for number in printed] == [(int, "1"), (int, "0"), (int, "15"), (Decimal, "15.0")]
 
 
 def test_configuration_is_frozen() -> None:
@@ -140,6 +142,17 @@ def test_a_configuration_that_contains_itself_is_refused() -> None:
 
     with pytest.raises(ValueError):
         AgentStateGuard(Odd(type="null"))
+
+
+def test_numbers_that_lie_about_themselves_are_read_for_what_they_are() -> None:
+    class Liar(int):
+        def __str__(self) -> str:
+            return "9999"
+
+        __repr__ = __str__
+
+    guard = AgentStateGuard({"type": "integer", "maximum": Liar(1)})
+    assert guard.verify_state_payload("2")["status"] == "BLOCKED"
 
 
 def test_the_depth_of_a_schema_reaches_beyond_that_of_a_state() -> None:

@@ -12,8 +12,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use interlock_core::Code;
 use interlock_core::json::quote;
+use interlock_core::{Code, visible};
 
 const EXIT_CODES: &str = "Exit codes: 0 verified or clean, 1 blocked or findings, 2 usage or fault.";
 
@@ -71,7 +71,7 @@ impl Fault {
             let code = self.code.map_or_else(String::new, |code| format!("\"code\":{},", quote(code.as_str())));
             print(format!("{{\"error\":{{{code}\"message\":{}}}}}\n", quote(&self.message)).as_bytes())
         } else {
-            writeln!(anstream::stderr(), "{}error:{}{code} {}", style::BAD, style::RESET, self.message)
+            writeln!(anstream::stderr(), "{}error:{}{code} {}", style::BAD, style::RESET, visible(&self.message))
                 .map_err(Fault::from)
         };
     }

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::ops::Range;
 
-use interlock_core::is_visible;
+use interlock_core::visible;
 
 use crate::style::{BAD, FAINT, RESET};
 
@@ -47,7 +47,7 @@ fn floor_char_boundary(text: &str, index: usize) -> usize {
 }
 
 fn head(text: &str, max: usize) -> String {
-    let mut shown: String = text.chars().take(max).map(shown).collect();
+    let mut shown = shown(&text.chars().take(max).collect::<String>());
     if text.chars().nth(max).is_some() {
         shown.push('…');
     }
@@ -56,16 +56,12 @@ fn head(text: &str, max: usize) -> String {
 
 fn tail(text: &str, max: usize) -> String {
     let cut = text.chars().count().saturating_sub(max);
-    let shown: String = text.chars().skip(cut).map(shown).collect();
+    let shown = shown(&text.chars().skip(cut).collect::<String>());
     if cut > 0 { format!("…{shown}") } else { shown }
 }
 
-fn shown(c: char) -> String {
-    match c {
-        '\t' => "  ".to_owned(),
-        c if is_visible(c) => c.to_string(),
-        c => format!("\\u{{{:x}}}", u32::from(c)),
-    }
+fn shown(text: &str) -> String {
+    visible(&text.replace('\t', "  "))
 }
 
 /// Columns on a terminal, near enough: one for each character.

@@ -88,7 +88,11 @@ fn verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
         (Err(denial), true) => (format!("{}\n", decision::failure(denial)), Outcome::Refused),
         (Err(denial), false) => (texts.explain(denial), Outcome::Refused),
     };
-    print(output.as_bytes())?;
+    if let Err(fault) = print(output.as_bytes()) {
+        let committed = verdict.is_ok_and(|verified| verified.written.is_some());
+        let note = if committed { "the state WAS committed, but " } else { "" };
+        return Err(Fault::new(format!("{note}{}", fault.message)));
+    }
     Ok(outcome)
 }
 

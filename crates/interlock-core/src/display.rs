@@ -3,7 +3,9 @@
 //! Control characters, bidirectional overrides and characters without width are shown as escapes, and long text is cut
 //! with its size, so that a name in a message can neither repaint a terminal nor hide what it says.
 
-use core::fmt;
+use core::fmt::{self, Write};
+
+use crate::digest::Digest;
 
 /// The most characters of an outside text that are shown.
 pub const DISPLAY_CHARS_MAX: usize = 80;
@@ -28,19 +30,40 @@ pub struct Shown<'a> {
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
         for (count, c) in self.text.chars().enumerate() {
             if count == DISPLAY_CHARS_MAX {
-                return write!(f, "… ({} bytes)", self.text.len());
+                return write!(f, "… ({} bytes, {})", self.text.len(), Digest::of(&[self.text]));
             }
-            if is_visible(c) {
-                f.write_char(c)?;
-            } else {
-                write!(f, "\\u{{{:x}}}", u32::from(c))?;
+            if matches!(c, '"' | '\'' | '\\') {
+                f.write_char('\\')?;
             }
+            write_visible(c, f)?;
         }
         Ok(())
     }
+}
+
+/// A whole text with what would move the cursor or hide shown as escapes; quotes and length stay as they are.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let _ = write_visible(c, &mut out);
+    }
+    out
+}
+
+fn write_visible(c: char, out: &mut dyn Write) -> fmt::Result {
+    if is_visible(c) { out.write_char(c) } else { write!(out, "\\u{{{:x}}}", u32::from(c)) }
+}
+
+/// Names from outside in a message: each in quotes, so that none can pass for the message itself.
+pub(crate) fn names(names: &[&str]) -> String {
+    const NAMES_MAX: usize = 20;
+    let mut shown: Vec<_> = names.iter().take(NAMES_MAX).map(|name| format!("'{}'", display(name))).collect();
+    if names.len() > NAMES_MAX {
+        shown.push(format!("… ({} in all)", names.len()));
+    }
+    shown.join(", ")
 }
 
 /// Whether a character shows as itself and changes nothing around it.

@@ -33,5 +33,5 @@ pub mod transition;
 
 pub use code::Code;
 pub use digest::Digest;
-pub use display::{DISPLAY_CHARS_MAX, Shown, display, is_visible};
+pub use display::{DISPLAY_CHARS_MAX, Shown, display, is_visible, visible};
 pub use ruling::{Denial, Place, Side};

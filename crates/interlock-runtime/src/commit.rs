@@ -18,6 +18,8 @@ pub const TEMPORARY_NAME: &str = ".interlock-commit.tmp";
 /// How long a commit waits for another one in the same directory.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(10);
 
+const MOVED: &str = "the commit root or the directory of target_path was moved or replaced; build the guard again";
+
 /// The permission bits of a file that did not exist before.
 const NEW_FILE_MODE: u32 = 0o600;
 
@@ -114,6 +116,7 @@ impl StateFiles {
         Err(target::refused(match fault {
             None => "target_path is outside the configured commit roots".to_owned(),
             Some(OpenFault::RootMissing) => "the commit root of target_path does not exist".to_owned(),
+            Some(OpenFault::RootReplaced) => MOVED.to_owned(),
             Some(OpenFault::ParentMissing) => "the parent directory of target_path must already exist".to_owned(),
             Some(OpenFault::LeadsOut) => {
                 "target_path leads out of its commit root through a link (an absolute link counts as leading out)"
@@ -128,6 +131,7 @@ impl StateFiles {
 
 impl<'t, D: Directory> PreparedCommit<'t, D> {
     /// Prepares a commit in any directory, for tests that fail, record or kill.
+    #[doc(hidden)]
     pub fn in_directory(directory: D, target: CommitTarget, transition: VerifiedTransition<'t>) -> Self {
         PreparedCommit { target, directory, transition }
     }
@@ -155,10 +159,18 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
                 return Err(write_failed(format_args!("the directory cannot be locked: {}", kind_of(&reason))));
             }
         };
+        if !self.directory.is_in_place().unwrap_or(false) {
+            return Err(target::refused(MOVED));
+        }
         let mode = self.check_head(name)?;
         let state = self.transition.proposed().canonical();
         self.replace(name, state.as_bytes(), mode)
-            .map_err(|(step, reason)| write_failed(format_args!("{step} failed: {}", kind_of(&reason))))
+            .map_err(|(step, reason)| write_failed(format_args!("{step} failed: {}", kind_of(&reason))))?;
+        // What is acknowledged must be found at the path it was asked for.
+        if !self.directory.is_in_place().unwrap_or(false) {
+            return Err(write_failed(format_args!("{MOVED} (the new state may be in the directory that was moved)")));
+        }
+        Ok(())
     }
 
     /// Under the lock: the file must hold what the caller says is the current state. Returns its mode.
@@ -201,9 +213,8 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
         };
         let mut file = created.map_err(step("creating the temporary file"))?;
         self.directory.write(&mut file, state).map_err(step("writing the temporary file"))?;
-        if mode != NEW_FILE_MODE {
-            self.directory.set_mode(&mut file, mode).map_err(step("setting the mode of the temporary file"))?;
-        }
+        // Always: a new file has lost what the process's mask takes away.
+        self.directory.set_mode(&mut file, mode).map_err(step("setting the mode of the temporary file"))?;
         self.directory.sync_file(&mut file).map_err(step("syncing the temporary file"))
     }
 }

@@ -33,6 +33,8 @@ pub trait Directory {
 
     /// Takes the directory's exclusive lock, waiting at most `wait`; `None` when somebody else kept it that long.
     fn lock(&self, wait: Duration) -> io::Result<Option<Self::Lock>>;
+    /// Whether the directory is still where it was found: its path and its root's lead to it, and not to another.
+    fn is_in_place(&self) -> io::Result<bool>;
     /// Looks at a name without following links, and compares a regular file with the bytes it should hold.
     fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry>;
     /// Creates a file that must not exist, readable by its owner only.

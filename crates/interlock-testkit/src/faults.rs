@@ -52,6 +52,11 @@ impl<D: Directory> Directory for &Failing<D> {
         self.inner.lock(wait)
     }
 
+    fn is_in_place(&self) -> io::Result<bool> {
+        self.step("is_in_place")?;
+        self.inner.is_in_place()
+    }
+
     fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry> {
         self.step("compare")?;
         self.inner.compare(name, expected)
@@ -144,6 +149,10 @@ impl<D: Directory> Directory for &Recording<D> {
 
     fn lock(&self, wait: Duration) -> io::Result<Option<D::Lock>> {
         self.inner.lock(wait)
+    }
+
+    fn is_in_place(&self) -> io::Result<bool> {
+        self.inner.is_in_place()
     }
 
     fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry> {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use super::keys::KeyOrder;
 use super::nodes::{Node, NodeIndex, NodeKind, Nodes, Style};
 use super::number::Number;
-use super::string::{Str, same_string};
+use super::string::{Str, may_be_same, same_string};
 use crate::display::is_visible;
 
 /// A JSON text that passed every check of the parser. Its depth is bounded, so readers may recurse.
@@ -191,7 +191,9 @@ impl<'d> Value<'d> {
     /// [`get`](Value::get) for a key that is in normal form C already.
     pub(crate) fn get_normalized(&self, key: &str) -> Option<Value<'d>> {
         self.as_object()?
-            .find(|(name, _)| name.text() == key || (!name.is_plain() && name.nfc() == key))
+            .find(|(name, _)| {
+                name.text() == key || (!name.is_plain() && may_be_same(name.text(), key) && name.nfc() == key)
+            })
             .map(|(_, value)| value)
     }
 

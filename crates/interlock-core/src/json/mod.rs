@@ -14,6 +14,7 @@ mod nodes;
 mod number;
 mod parse;
 mod string;
+mod value_list;
 
 pub(crate) use canonical::{by_value, canonical_between, shown};
 pub use canonical::{canonical, quote};
@@ -27,3 +28,4 @@ pub(crate) use nodes::NodeIndex;
 pub use number::Number;
 pub use parse::{parse, parse_bytes};
 pub use string::{Str, nfc};
+pub(crate) use value_list::ValueList;

@@ -82,6 +82,13 @@ impl<'a> Number<'a> {
         }
     }
 
+    /// The canonical text of this number.
+    pub fn canonical(&self) -> String {
+        let mut out = Vec::new();
+        self.write_canonical(&mut out);
+        String::from_utf8(out).unwrap_or_default()
+    }
+
     /// Writes the canonical text of this number.
     pub(crate) fn write_canonical(&self, out: &mut Vec<u8>) {
         if self.is_integer() {

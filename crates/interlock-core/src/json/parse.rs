@@ -257,6 +257,8 @@ impl<'t> Parser<'t> {
             self.rest = rest;
             kind = NodeKind::Decimal;
             self.exponent(start)?;
+        }
+        if kind == NodeKind::Decimal {
             let literal = Number::new(self.text.get(start..self.offset()).unwrap_or(""), false);
             self.check_printed(literal, start)?;
         }

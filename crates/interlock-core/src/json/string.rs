@@ -47,13 +47,14 @@ pub fn nfc(text: &str) -> Cow<'_, str> {
 
 /// Whether two strings are one string after NFC.
 pub(crate) fn same_string(left: &Str<'_>, right: &str) -> bool {
-    if left.text == right {
-        return true;
-    }
-    // Plain text is its own normal form, and no other text normalises to ASCII it is not. (One does: U+212A KELVIN
-    // SIGN becomes K, so only text that is ASCII on both sides is settled by bytes.)
-    if left.text.is_ascii() && right.is_ascii() {
-        return false;
-    }
-    left.nfc() == nfc(right)
+    // ASCII is its own normal form. (One side alone would not do: U+212A KELVIN SIGN normalises to K.)
+    left.text == right
+        || !(left.text.is_ascii() && right.is_ascii()) && may_be_same(left.text, right) && left.nfc() == nfc(right)
+}
+
+/// Whether two texts can be one after NFC at all, told by their lengths: normalisation changes the length of a text by
+/// less than this factor either way. Saves normalising a long text again and again to compare it with short ones.
+pub(super) fn may_be_same(left: &str, right: &str) -> bool {
+    const FACTOR: usize = 4;
+    left.len() <= right.len().saturating_mul(FACTOR) && right.len() <= left.len().saturating_mul(FACTOR)
 }

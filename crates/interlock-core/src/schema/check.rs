@@ -3,10 +3,11 @@
 
 use core::cmp::Ordering;
 use core::fmt;
+use std::collections::BTreeSet;
 
-use super::load::names;
 use super::{ArrayRule, Bounds, ObjectRule, Rule, Schema, Shape, StringRule};
 use crate::digest::Digest;
+use crate::display::names;
 use crate::json::{self, Items, Members, NodeIndex, Number, Str, Value};
 
 /// Arrays up to this length are checked for equal items pair by pair.
@@ -54,11 +55,10 @@ impl Schema {
 
     /// Recursion is bounded: a document's depth is below `CONFIG_DEPTH_MAX`.
     fn check_rule<'s, 'd>(&'s self, rule: &'s Rule, value: Value<'d>) -> Check<'s, 'd> {
-        if let Some(one_of) = rule.one_of {
-            let allowed = self.source_value(one_of).as_array();
-            if !allowed.is_some_and(|mut items| items.any(|item| json::equal(item, value))) {
-                return Err((value, Reason::NotOneOf(one_of)));
-            }
+        if let Some(one_of) = &rule.one_of
+            && one_of.values.position(self.source_value(one_of.source), value).is_none()
+        {
+            return Err((value, Reason::NotOneOf(one_of.source)));
         }
         if let Some(constant) = rule.constant
             && !json::equal(self.source_value(constant), value)
@@ -222,12 +222,11 @@ impl fmt::Display for Violation<'_, '_> {
                 write!(f, "must be {what}, got {}", self.at.kind().map_or("nothing", json::Kind::name))
             }
             Reason::MissingKeys(rule) => {
-                let missing: Vec<_> = rule
-                    .properties
-                    .iter()
-                    .filter(|property| property.required && self.at.get(&property.name).is_none())
-                    .map(|property| property.name.as_str())
-                    .collect();
+                let present: BTreeSet<_> =
+                    self.at.as_object().into_iter().flatten().map(|(key, _)| key.nfc()).collect();
+                let required = rule.properties.iter().filter(|property| property.required);
+                let missing: Vec<_> =
+                    required.map(|property| property.name.as_str()).filter(|name| !present.contains(*name)).collect();
                 write!(f, "is missing required keys: {}", names(&missing))
             }
             Reason::UnexpectedKeys(rule) => {

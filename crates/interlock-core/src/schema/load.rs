@@ -5,9 +5,10 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::pattern::Pattern;
-use super::{ArrayRule, Bounds, LengthRange, ObjectRule, Property, Rule, Schema, Shape, StringRule};
+use super::{ArrayRule, Bounds, LengthRange, ObjectRule, OneOf, Property, Rule, Schema, Shape, StringRule};
 use crate::display;
-use crate::json::{Content, Document, JsonError, Kind, Limits, NodeIndex, Value, parse, push_key};
+use crate::display::names;
+use crate::json::{Content, Document, JsonError, Kind, Limits, Value, ValueList, parse, push_key};
 
 /// Keywords that are carried and decide nothing.
 const ANNOTATIONS: [&str; 6] = ["$id", "$schema", "default", "description", "examples", "title"];
@@ -51,7 +52,7 @@ impl Schema {
     ///
     /// assert!(Schema::load(r#"{"type": "array", "items": {"type": "string"}}"#).is_ok());
     /// let error = Schema::load(r#"{"type": "string", "format": "date"}"#).err().map(|e| e.to_string());
-    /// assert_eq!(error.as_deref(), Some("Invalid schema: schema at $ contains unsupported keys: format"));
+    /// assert_eq!(error.as_deref(), Some("Invalid schema: schema at $ contains unsupported keys: 'format'"));
     /// ```
     pub fn load(text: &str) -> Result<Schema, SchemaError> {
         Schema::compile(parse(text, &Limits::CONFIG)?.into_owned())
@@ -249,20 +250,12 @@ fn load_bounds(schema: Value<'_>, path: &str) -> Result<Bounds, SchemaError> {
     })
 }
 
-fn load_enum(schema: Value<'_>, path: &str) -> Result<Option<NodeIndex>, SchemaError> {
+fn load_enum(schema: Value<'_>, path: &str) -> Result<Option<OneOf>, SchemaError> {
     let Some(declared) = schema.get("enum") else { return Ok(None) };
     match declared.content() {
-        Some(Content::Array(items)) if items.len() > 0 => Ok(Some(declared.index())),
+        Some(Content::Array(items)) if items.len() > 0 => {
+            Ok(Some(OneOf { source: declared.index(), values: ValueList::of(declared) }))
+        }
         _ => error(format_args!("enum at {path} must be a non-empty list")),
     }
-}
-
-/// Names from outside, safe to show.
-pub(crate) fn names(names: &[&str]) -> String {
-    const NAMES_MAX: usize = 20;
-    let mut shown: Vec<_> = names.iter().take(NAMES_MAX).map(|name| display(name).to_string()).collect();
-    if names.len() > NAMES_MAX {
-        shown.push(format!("… ({} in all)", names.len()));
-    }
-    shown.join(", ")
 }

@@ -9,7 +9,7 @@ mod pattern;
 
 use std::sync::Arc;
 
-use crate::json::{Document, Kind, NodeIndex, Value};
+use crate::json::{Document, Kind, NodeIndex, Value, ValueList};
 
 pub use check::Violation;
 pub use load::SchemaError;
@@ -26,10 +26,16 @@ pub struct Schema {
 #[derive(Debug, Clone)]
 struct Rule {
     shape: Shape,
-    /// The `enum` array in the source.
-    one_of: Option<NodeIndex>,
+    one_of: Option<OneOf>,
     /// The `const` value in the source.
     constant: Option<NodeIndex>,
+}
+
+/// The `enum` of a rule: the array in the source, and its values ready to be found.
+#[derive(Debug, Clone)]
+struct OneOf {
+    source: NodeIndex,
+    values: ValueList,
 }
 
 /// The seven types, each with the keywords that apply to it.

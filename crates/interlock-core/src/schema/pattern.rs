@@ -32,7 +32,7 @@ impl Pattern {
             )
             .thompson(thompson::Config::new().nfa_size_limit(Some(BUILD_BYTES_MAX)))
             .syntax(syntax::Config::new().nest_limit(64))
-            .build(&translate(pattern));
+            .build(&Translator::new(pattern).translate()?);
         match table {
             Ok(table) => Ok(Pattern { table }),
             Err(reason) => Err(innermost(&reason)),
@@ -46,43 +46,186 @@ impl Pattern {
     }
 }
 
-/// Rewrites what ECMA-262 and the engine spell alike but mean differently.
-fn translate(pattern: &str) -> String {
-    let mut out = String::with_capacity(pattern.len().saturating_mul(2));
-    let (mut characters, mut in_class) = (pattern.chars(), false);
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => match characters.next() {
-                Some('d') => out.push_str("[0-9]"),
-                Some('D') => out.push_str("[^0-9]"),
-                Some('w') => out.push_str("[0-9A-Za-z_]"),
-                Some('W') => out.push_str("[^0-9A-Za-z_]"),
-                Some('s') => out.push_str(&format!("[{SPACES}]")),
-                Some('S') => out.push_str(&format!("[^{SPACES}]")),
-                Some('b') if in_class => out.push_str(r"\x08"),
-                Some('b') => out.push_str(r"(?-u:\b)"),
-                Some('B') if !in_class => out.push_str(r"(?-u:\B)"),
-                Some('/') => out.push('/'),
-                Some(other) => out.extend(['\\', other]),
-                None => out.push('\\'),
-            },
-            '.' if !in_class => out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
-            '[' if !in_class => {
-                in_class = true;
-                out.push('[');
+/// Reads a pattern as ECMA-262 does and writes it for the engine. What only one of the two knows is refused, and
+/// characters are written by number wherever the engine might read them as something else.
+struct Translator<'p> {
+    rest: core::str::Chars<'p>,
+    out: String,
+}
+
+/// One thing in a character class.
+enum ClassItem {
+    Character(char),
+    /// A class of its own, in brackets.
+    Class(String),
+}
+
+impl<'p> Translator<'p> {
+    fn new(pattern: &'p str) -> Translator<'p> {
+        Translator { rest: pattern.chars(), out: String::new() }
+    }
+
+    fn translate(mut self) -> Result<String, String> {
+        while let Some(character) = self.rest.next() {
+            match character {
+                '\\' => self.escape()?,
+                '[' => self.class()?,
+                '(' => self.group()?,
+                '.' => self.out.push_str(r"[^\n\r\u{2028}\u{2029}]"),
+                '{' => self.repetition(),
+                ']' | '}' => self.push_character(character),
+                other => self.out.push(other),
             }
-            // Only the engine knows nested classes and operators on them.
-            '[' => out.push_str(r"\["),
-            '&' | '~' if in_class => out.extend(['\\', character]),
-            '-' if in_class && out.ends_with('-') => out.push_str(r"\-"),
-            ']' => {
-                in_class = false;
-                out.push(']');
+        }
+        Ok(self.out)
+    }
+
+    fn push_character(&mut self, character: char) {
+        self.out.push_str(&format!(r"\u{{{:x}}}", u32::from(character)));
+    }
+
+    /// After an opening brace: `{n}`, `{n,}` and `{n,m}` repeat, any other brace is itself.
+    fn repetition(&mut self) {
+        let counts = self.rest.as_str().split_once('}').filter(|(counts, _)| {
+            let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let (min, max) = counts.split_once(',').unwrap_or((counts, ""));
+            is_number(min) && (max.is_empty() || is_number(max))
+        });
+        match counts {
+            Some((counts, rest)) => {
+                self.out.push_str(&format!("{{{counts}}}"));
+                self.rest = rest.chars();
             }
-            other => out.push(other),
+            None => self.push_character('{'),
         }
     }
-    out
+
+    /// After an opening parenthesis: groups, named or not, and nothing else that begins with a question mark.
+    fn group(&mut self) -> Result<(), String> {
+        let rest = self.rest.as_str();
+        if let Some(name) = rest.strip_prefix("?<").filter(|name| !name.starts_with(['=', '!'])) {
+            self.rest = name.chars();
+            self.out.push_str("(?P<");
+        } else if rest.starts_with('?') && !rest.starts_with("?:") {
+            return Err("look-around and flags are not supported".to_owned());
+        } else {
+            self.out.push('(');
+        }
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), String> {
+        match self.rest.clone().next() {
+            Some('b') => {
+                self.rest.next();
+                self.out.push_str(r"(?-u:\b)");
+            }
+            Some('B') => {
+                self.rest.next();
+                self.out.push_str(r"(?-u:\B)");
+            }
+            _ => match self.class_escape()? {
+                ClassItem::Character(character) => self.push_character(character),
+                ClassItem::Class(class) => self.out.push_str(&class),
+            },
+        }
+        Ok(())
+    }
+
+    /// What follows a backslash, in a class or outside.
+    fn class_escape(&mut self) -> Result<ClassItem, String> {
+        let Some(escaped) = self.rest.next() else { return Err("a backslash at the end".to_owned()) };
+        Ok(match escaped {
+            'd' => ClassItem::Class("[0-9]".to_owned()),
+            'D' => ClassItem::Class("[^0-9]".to_owned()),
+            'w' => ClassItem::Class("[0-9A-Za-z_]".to_owned()),
+            'W' => ClassItem::Class("[^0-9A-Za-z_]".to_owned()),
+            's' => ClassItem::Class(format!("[{SPACES}]")),
+            'S' => ClassItem::Class(format!("[^{SPACES}]")),
+            'p' | 'P' => {
+                let inner = self.rest.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
+                let Some((name, rest)) = inner else { return Err(r"\p must name a property in braces".to_owned()) };
+                self.rest = rest.chars();
+                ClassItem::Class(format!("[\\{escaped}{{{name}}}]"))
+            }
+            't' => ClassItem::Character('\t'),
+            'n' => ClassItem::Character('\n'),
+            'r' => ClassItem::Character('\r'),
+            'f' => ClassItem::Character('\u{c}'),
+            'v' => ClassItem::Character('\u{b}'),
+            'x' => ClassItem::Character(self.hex(2)?),
+            'u' => ClassItem::Character(self.hex(4)?),
+            other if other.is_ascii_alphanumeric() => {
+                return Err(format!("the escape \\{other} is not supported (back-references are not)"));
+            }
+            other => ClassItem::Character(other),
+        })
+    }
+
+    fn hex(&mut self, digits: usize) -> Result<char, String> {
+        let code = (0..digits).try_fold(0_u32, |code, _| {
+            let digit = self.rest.next().and_then(|digit| digit.to_digit(16))?;
+            Some(code << 4 | digit)
+        });
+        code.and_then(char::from_u32).ok_or_else(|| "an escape that names no character".to_owned())
+    }
+
+    /// A character class, from behind its opening bracket to its closing one.
+    fn class(&mut self) -> Result<(), String> {
+        let negated = self.rest.as_str().starts_with('^');
+        if negated {
+            self.rest.next();
+        }
+        self.out.push_str(if negated { "[^" } else { "[" });
+        let mut is_empty = true;
+        loop {
+            let first = match self.class_item()? {
+                Some(first) => first,
+                None if is_empty => return Err("an empty character class".to_owned()),
+                None => break,
+            };
+            is_empty = false;
+            // A hyphen between two characters makes a range; before the closing bracket it is itself.
+            let mut ahead = self.rest.clone();
+            let is_range = ahead.next() == Some('-') && ahead.next().is_some_and(|next| next != ']');
+            if !is_range {
+                self.push_item(&first);
+                continue;
+            }
+            self.rest.next();
+            match (first, self.class_item()?) {
+                (ClassItem::Character(low), Some(ClassItem::Character(high))) if low <= high => {
+                    self.push_character(low);
+                    self.out.push('-');
+                    self.push_character(high);
+                }
+                _ => return Err("a range in a character class whose ends are not two characters in order".to_owned()),
+            }
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    /// The next thing in a class; `None` at its end.
+    fn class_item(&mut self) -> Result<Option<ClassItem>, String> {
+        match self.rest.next() {
+            None => Err("a character class without an end".to_owned()),
+            Some(']') => Ok(None),
+            Some('\\') if self.rest.as_str().starts_with('b') => {
+                self.rest.next();
+                Ok(Some(ClassItem::Character('\u{8}')))
+            }
+            Some('\\') => self.class_escape().map(Some),
+            Some(other) => Ok(Some(ClassItem::Character(other))),
+        }
+    }
+
+    fn push_item(&mut self, item: &ClassItem) {
+        match item {
+            ClassItem::Character(character) => self.push_character(*character),
+            ClassItem::Class(class) => self.out.push_str(class),
+        }
+    }
 }
 
 /// White space and line ends of ECMA-262.

@@ -222,6 +222,9 @@ impl StateGuard {
             return Err(Denial::blocked(Code::StateNotInSchema, &violation).at(place));
         }
         let proven = json::canonical_between(BEFORE, document.root(), AFTER);
+        if !proven.starts_with(BEFORE) {
+            return Err(Denial::blocked(Code::FaultInternal, "the canonical text could not be written"));
+        }
         if proven.len() > self.limits.bytes.saturating_add(BEFORE.len()).saturating_add(AFTER.len()) {
             // Escapes lengthen a text; what is written must be readable as the current state of the next transition.
             let reason = format_args!("the canonical text of the state has more than {} bytes", self.limits.bytes);

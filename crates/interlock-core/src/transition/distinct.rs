@@ -14,9 +14,6 @@ pub(super) fn all_distinct<'t, I: Iterator<Item = Cow<'t, str>>>(count: usize, t
     if count <= PAIRWISE_MAX {
         return texts().enumerate().all(|(position, text)| texts().take(position).all(|earlier| earlier != text));
     }
-    if are_rising(texts()) {
-        return true;
-    }
     let mut digest = Running::new();
     for text in texts() {
         digest.update(&text);
@@ -27,15 +24,9 @@ pub(super) fn all_distinct<'t, I: Iterator<Item = Cow<'t, str>>>(count: usize, t
     texts().all(|text| seen.insert(text))
 }
 
-/// Whether each text comes after the one before, shorter ones first: as counters and time stamps do, so that most lists
-/// are settled in one pass.
-fn are_rising<'t>(mut texts: impl Iterator<Item = Cow<'t, str>>) -> bool {
-    let Some(mut previous) = texts.next() else { return true };
-    texts.all(|text| {
-        let rises = (previous.len(), previous.as_bytes()) < (text.len(), text.as_bytes());
-        previous = text;
-        rises
-    })
+/// Whether a text comes after another, shorter ones first: as counters and time stamps do. Texts that rise are distinct.
+pub(super) fn is_after(previous: &str, text: &str) -> bool {
+    (previous.len(), previous.as_bytes()) < (text.len(), text.as_bytes())
 }
 
 /// Hashes under a seed taken from all the texts. Whoever looks for texts that collide changes the seed by choosing

@@ -4,11 +4,11 @@
 use core::cmp::Ordering;
 use std::borrow::Cow;
 
-use super::distinct::all_distinct;
+use super::distinct::{all_distinct, is_after};
 use super::path::RulePath;
 use super::{Breach, Change, resolve};
 use crate::display;
-use crate::json::{self, Items, Kind, Members, Str, Value};
+use crate::json::{self, Items, Kind, Value};
 use crate::ruling::Side;
 
 #[derive(Debug, Clone)]
@@ -30,8 +30,8 @@ struct Keyed<'d> {
     key_kind: Option<KeyKind>,
 }
 
-/// A field of an item.
-type Field<'d> = (Str<'d>, Value<'d>);
+/// A field of an item, its name in normal form C.
+type Field<'d> = (Cow<'d, str>, Value<'d>);
 
 /// The types a key can have. `15` and `1.5e1` are of one type: the second is written as the first.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,22 +62,50 @@ impl KeyedArray {
         {
             return Err(Breach::of(proposed.array, self.about_key("values of another type than before")));
         }
-        self.check_distinct(Side::Proposed, &proposed)?;
+        if !self.is_plainly_kept(&current, &proposed) {
+            self.check_step_by_step(&current, &proposed)?;
+        }
+        let mut added = proposed.items;
+        added.by_ref().take(current.items.len()).for_each(drop);
+        added.try_for_each(|item| self.check_added(item))
+    }
+
+    /// The common case in one pass: keys that rise, the same first keys, the same fields in the same order. Everything
+    /// else is for [`check_step_by_step`](KeyedArray::check_step_by_step), which also says what is wrong.
+    fn is_plainly_kept(&self, current: &Keyed<'_>, proposed: &Keyed<'_>) -> bool {
+        let count_is_allowed = match current.keys.len().cmp(&proposed.keys.len()) {
+            Ordering::Less => self.allow_new_items,
+            Ordering::Equal => true,
+            Ordering::Greater => false,
+        };
+        let mut was = current.items.zip(&current.keys);
+        let mut previous: Option<Cow<'_, str>> = None;
+        count_is_allowed
+            && proposed.items.zip(&proposed.keys).all(|(item, key)| {
+                let text = key_text(*key);
+                let rises = previous.as_ref().is_none_or(|previous| is_after(previous, &text));
+                previous = Some(text);
+                rises
+                    && was
+                        .next()
+                        .is_none_or(|(was, was_key)| json::equal(*was_key, *key) && self.is_allowed_in_place(was, item))
+            })
+    }
+
+    /// Each condition after the other, over all items.
+    fn check_step_by_step<'d>(&self, current: &Keyed<'d>, proposed: &Keyed<'d>) -> Result<(), Breach<'d>> {
+        self.check_distinct(Side::Proposed, proposed)?;
         let is_prefix = current.keys.len() <= proposed.keys.len()
             && current.keys.iter().zip(&proposed.keys).all(|(current, proposed)| json::equal(*current, *proposed));
         if !is_prefix {
             // Keys that are the first of distinct ones are distinct; only here can the current state be at fault.
-            self.check_distinct(Side::Current, &current)?;
+            self.check_distinct(Side::Current, current)?;
             return Err(Breach::of(proposed.array, "must preserve existing item order and prevent deletion"));
         }
         if !self.allow_new_items && proposed.items.len() > current.items.len() {
             return Err(Breach::of(proposed.array, "does not allow appending new items"));
         }
-        let mut added = proposed.items;
-        for (current, proposed) in current.items.zip(added.by_ref()) {
-            self.check_item(current, proposed)?;
-        }
-        added.try_for_each(|item| self.check_added(item))
+        current.items.zip(proposed.items).try_for_each(|(current, proposed)| self.check_item(current, proposed))
     }
 
     /// A new item may say what it likes, but a listed boolean that is none would block every later transition.
@@ -127,18 +155,16 @@ impl KeyedArray {
     }
 
     fn check_item<'d>(&self, current: Value<'d>, proposed: Value<'d>) -> Result<(), Breach<'d>> {
-        let (Some(was), Some(becomes)) = (current.as_object(), proposed.as_object()) else {
-            return Err(Breach::unevaluable(Side::Proposed, proposed, "must be an object"));
-        };
-        if self.is_allowed_in_place(was, becomes) {
+        if self.is_allowed_in_place(current, proposed) {
             return Ok(());
         }
         // Both sides sorted by name, so that fields pair up in one pass whatever their order and number.
-        let mut was = current.members_in_canonical_order().peekable();
-        let mut becomes = proposed.members_in_canonical_order().peekable();
+        let fields =
+            |item: Value<'d>| item.members_in_canonical_order().map(|(name, value)| (name.nfc(), value)).peekable();
+        let (mut was, mut becomes) = (fields(current), fields(proposed));
         loop {
             let order = match (was.peek(), becomes.peek()) {
-                (Some((was, _)), Some((becomes, _))) => was.nfc().cmp(&becomes.nfc()),
+                (Some((was, _)), Some((becomes, _))) => was.cmp(becomes),
                 (Some(_), None) => Ordering::Less,
                 (None, Some(_)) => Ordering::Greater,
                 (None, None) => return Ok(()),
@@ -152,7 +178,8 @@ impl KeyedArray {
     }
 
     /// The common case without sorting: the same fields in the same order, each of them fine.
-    fn is_allowed_in_place(&self, was: Members<'_>, becomes: Members<'_>) -> bool {
+    fn is_allowed_in_place(&self, current: Value<'_>, proposed: Value<'_>) -> bool {
+        let (Some(was), Some(becomes)) = (current.as_object(), proposed.as_object()) else { return false };
         was.len() == becomes.len()
             && was.zip(becomes).all(|((name, was), (new_name, becomes))| {
                 name.text() == new_name.text()
@@ -172,7 +199,7 @@ impl KeyedArray {
         was: Option<Field<'d>>,
         becomes: Option<Field<'d>>,
     ) -> Result<(), Breach<'d>> {
-        let Some(name) = was.or(becomes).map(|(name, _)| name.nfc()) else { return Ok(()) };
+        let Some(name) = was.as_ref().or(becomes.as_ref()).map(|(name, _)| name.clone()) else { return Ok(()) };
         let (was, becomes) = (was.map(|(_, value)| value), becomes.map(|(_, value)| value));
         if self.is_monotonic_boolean(&name) {
             for (side, value) in [(Side::Current, was), (Side::Proposed, becomes)] {

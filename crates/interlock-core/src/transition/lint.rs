@@ -99,7 +99,7 @@ impl<'s> Lint<'s> {
 
     fn ordered_enum(&mut self, rule: &OrderedEnum, rules: &Rules) {
         let Some((name, at)) = self.path("ordered_enum_paths", &rule.path) else { return };
-        let values = rules.source.value(rule.values);
+        let values = rules.source.value(rule.source);
         let (mut count, mut refused) = (0_usize, 0_usize);
         for value in values.as_array().into_iter().flatten() {
             count = count.saturating_add(1);

@@ -8,7 +8,8 @@ use super::keyed_array::KeyedArray;
 use super::ordered_enum::OrderedEnum;
 use super::path::RulePath;
 use crate::display;
-use crate::json::{self, Document, Items, JsonError, Limits, Members, Value};
+use crate::display::names;
+use crate::json::{self, Document, JsonError, Limits, Members, Value, ValueList};
 
 const KINDS: [&str; 4] =
     ["immutable_paths", "monotonic_integer_paths", "ordered_enum_paths", "keyed_object_array_paths"];
@@ -67,15 +68,11 @@ impl Rules {
 }
 
 fn refuse_unknown(what: impl fmt::Display, members: Members<'_>, known: &[&str]) -> Result<(), RulesError> {
-    let unknown: Vec<_> = members
-        .map(|(key, _)| key.text())
-        .filter(|key| !known.contains(key))
-        .map(|key| display(key).to_string())
-        .collect();
+    let unknown: Vec<_> = members.map(|(key, _)| key.text()).filter(|key| !known.contains(key)).collect();
     if unknown.is_empty() {
         return Ok(());
     }
-    error(format_args!("{what}: {} (known: {})", unknown.join(", "), known.join(", ")))
+    error(format_args!("{what}: {} (known: {})", names(&unknown), known.join(", ")))
 }
 
 fn load_path(kind: &str, text: &str) -> Result<RulePath, RulesError> {
@@ -122,16 +119,11 @@ fn load_ordered_enum(name: &str, path: RulePath, value: Value<'_>) -> Result<Ord
     if items.len() < 2 {
         return Err(too_few());
     }
-    if has_repeats(items) {
+    let values = ValueList::of(value);
+    if values.len() < items.len() {
         return error(format_args!("{name} must define at least two ordered values, each of them once"));
     }
-    Ok(OrderedEnum { path, values: value.index() })
-}
-
-fn has_repeats(items: Items<'_>) -> bool {
-    let mut texts: Vec<_> = items.map(json::by_value).collect();
-    texts.sort_unstable();
-    texts.iter().zip(texts.iter().skip(1)).any(|(a, b)| a == b)
+    Ok(OrderedEnum { path, source: value.index(), values })
 }
 
 fn load_keyed_array(name: &str, path: RulePath, value: Value<'_>) -> Result<KeyedArray, RulesError> {

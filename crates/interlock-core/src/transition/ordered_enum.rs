@@ -2,33 +2,33 @@
 
 use super::path::RulePath;
 use super::{Breach, Change, resolve};
-use crate::json::{self, Document, NodeIndex, Value};
+use crate::json::{self, Document, NodeIndex, Value, ValueList};
 use crate::ruling::Side;
 
 #[derive(Debug, Clone)]
 pub(super) struct OrderedEnum {
     pub(super) path: RulePath,
     /// The list of values in the rules' source.
-    pub(super) values: NodeIndex,
+    pub(super) source: NodeIndex,
+    pub(super) values: ValueList,
 }
 
 impl OrderedEnum {
     pub(super) fn check<'d>(&self, source: &Document<'_>, change: Change<'d>) -> Result<(), Breach<'d>> {
         let values = resolve(&self.path, change)?;
-        let ordered = source.value(self.values);
-        let current = rank(ordered, Side::Current, values.current)?;
-        let proposed = rank(ordered, Side::Proposed, values.proposed)?;
+        let ordered = source.value(self.source);
+        let current = self.rank(ordered, Side::Current, values.current)?;
+        let proposed = self.rank(ordered, Side::Proposed, values.proposed)?;
         if proposed < current {
             return Err(Breach::of(values.proposed, "regressed: it may only move forward in its order"));
         }
         Ok(())
     }
-}
 
-fn rank<'d>(ordered: Value<'_>, side: Side, value: Value<'d>) -> Result<usize, Breach<'d>> {
-    let position = ordered.as_array().and_then(|mut items| items.position(|item| json::equal(item, value)));
-    position.ok_or_else(|| {
-        let allowed = json::shown(ordered);
-        Breach::unevaluable(side, value, format_args!("must be one of {allowed} in the {} state", side.name()))
-    })
+    fn rank<'d>(&self, ordered: Value<'_>, side: Side, value: Value<'d>) -> Result<usize, Breach<'d>> {
+        self.values.position(ordered, value).ok_or_else(|| {
+            let allowed = json::shown(ordered);
+            Breach::unevaluable(side, value, format_args!("must be one of {allowed} in the {} state", side.name()))
+        })
+    }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::root::Origin;
 use crate::directory::{Directory, Entry};
 
 /// How much of a file is compared at a time.
@@ -18,17 +19,20 @@ const COMPARE_BYTES: usize = 32 * 1024;
 #[derive(Debug)]
 pub struct HeldDirectory {
     descriptor: OwnedFd,
+    /// How it was found; a directory that a test opened by path was not found at all.
+    origin: Option<Origin>,
 }
 
 impl HeldDirectory {
-    pub(super) fn new(descriptor: OwnedFd) -> HeldDirectory {
-        HeldDirectory { descriptor }
+    pub(super) fn new(descriptor: OwnedFd, origin: Option<Origin>) -> HeldDirectory {
+        HeldDirectory { descriptor, origin }
     }
 
     /// Opens a directory by path; for tests, which make their own.
+    #[doc(hidden)]
     pub fn open(path: &std::path::Path) -> io::Result<HeldDirectory> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(HeldDirectory::new(rustix::fs::open(path, flags, Mode::empty())?))
+        Ok(HeldDirectory::new(rustix::fs::open(path, flags, Mode::empty())?, None))
     }
 
     /// Another handle to the same directory, with a lock of its own.
@@ -59,6 +63,10 @@ impl Directory for HeldDirectory {
                 Err(reason) => return Err(reason.into()),
             }
         }
+    }
+
+    fn is_in_place(&self) -> io::Result<bool> {
+        self.origin.as_ref().map_or(Ok(true), |origin| origin.leads_to(self.descriptor.as_fd()))
     }
 
     fn compare(&self, name: &str, expected: &[u8]) -> io::Result<Entry> {

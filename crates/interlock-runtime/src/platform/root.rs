@@ -3,13 +3,14 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::state::CommitTarget;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::directory::HeldDirectory;
+use crate::directory::Directory;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
@@ -22,7 +23,7 @@ pub struct HeldRoot {
 
 #[derive(Debug)]
 struct Opened {
-    descriptor: OwnedFd,
+    descriptor: Arc<OwnedFd>,
     /// The path without links, which a caller may use as well.
     resolved: Option<String>,
 }
@@ -32,6 +33,8 @@ struct Opened {
 pub(crate) enum OpenFault {
     /// The root does not exist.
     RootMissing,
+    /// The root's path leads to another directory than the one that is held.
+    RootReplaced,
     /// The target's directory does not exist.
     ParentMissing,
     /// A link on the way leads out of the root.
@@ -58,7 +61,16 @@ impl HeldRoot {
         let resolved = || opened.resolved.as_deref().and_then(|path| target.directory_beneath(path));
         match as_given.or_else(resolved) {
             None => Ok(None),
-            Some(directory) => Ok(Some(HeldDirectory::new(open_beneath(opened.descriptor.as_fd(), &directory)?))),
+            Some(directory) => {
+                let descriptor = open_beneath(opened.descriptor.as_fd(), &directory)?;
+                let origin = Origin { root_path: self.path.clone(), root: Arc::clone(&opened.descriptor), directory };
+                let held = HeldDirectory::new(descriptor, Some(origin));
+                if held.is_in_place().map_err(OpenFault::Other)? {
+                    Ok(Some(held))
+                } else {
+                    Err(OpenFault::RootReplaced)
+                }
+            }
         }
     }
 
@@ -72,8 +84,37 @@ impl HeldRoot {
                 other => OpenFault::Other(other.into()),
             })?;
         let resolved = std::fs::canonicalize(&self.path).ok().and_then(|path| path.to_str().map(str::to_owned));
-        Ok(self.opened.get_or_init(|| Opened { descriptor, resolved }))
+        Ok(self.opened.get_or_init(|| Opened { descriptor: Arc::new(descriptor), resolved }))
     }
+}
+
+/// How a directory was found: a path beneath a root.
+#[derive(Debug)]
+pub(super) struct Origin {
+    root_path: String,
+    root: Arc<OwnedFd>,
+    directory: String,
+}
+
+impl Origin {
+    /// Whether going the same way again leads to the same directory.
+    pub(super) fn leads_to(&self, held: BorrowedFd<'_>) -> io::Result<bool> {
+        let root_now = match rustix::fs::stat(Path::new(&self.root_path)) {
+            Ok(found) => found,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+            Err(reason) => return Err(reason.into()),
+        };
+        let directory_now = match resolve(self.root.as_fd(), &self.directory) {
+            Ok(descriptor) => rustix::fs::fstat(descriptor)?,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP) => return Ok(false),
+            Err(reason) => return Err(reason.into()),
+        };
+        Ok(is_same(&root_now, &rustix::fs::fstat(&self.root)?) && is_same(&directory_now, &rustix::fs::fstat(held)?))
+    }
+}
+
+fn is_same(left: &Stat, right: &Stat) -> bool {
+    (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino)
 }
 
 /// Opens a directory beneath a root, never leaving it.

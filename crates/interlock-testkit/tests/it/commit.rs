@@ -12,6 +12,7 @@ use interlock_core::{Code, Denial};
 use interlock_runtime::commit::TEMPORARY_NAME;
 use interlock_runtime::{HeldDirectory, PreparedCommit, StateFiles};
 use interlock_testkit::faults::{Disk, Failing, Operation, Recording, after_power_cut};
+use interlock_testkit::generate::Random;
 use tempfile::TempDir;
 
 const SCHEMA: &str =
@@ -92,7 +93,9 @@ fn every_call_that_fails_blocks_and_leaves_a_whole_state() {
                 };
                 failed.push(call);
                 let denial = ruling.err().unwrap_or_else(|| panic!("{call} failed and the commit was acknowledged"));
-                let code = if call == "compare" { Code::StateTarget } else { Code::StateWrite };
+                // Before anything is written it is the target's fault, afterwards the write's.
+                let before_the_write = call == "compare" || call == "is_in_place" && fail_at == 1;
+                let code = if before_the_write { Code::StateTarget } else { Code::StateWrite };
                 assert_eq!(denial.code, code, "{call}: {denial}");
                 let before = existing_file.then(|| OLD.to_owned());
                 let contents = world.contents();
@@ -107,7 +110,10 @@ fn every_call_that_fails_blocks_and_leaves_a_whole_state() {
     }
     failed.sort_unstable();
     failed.dedup();
-    assert_eq!(failed, ["compare", "create", "lock", "rename", "set_mode", "sync", "sync_file", "write"]);
+    assert_eq!(
+        failed,
+        ["compare", "create", "is_in_place", "lock", "rename", "set_mode", "sync", "sync_file", "write"]
+    );
 }
 
 #[test]
@@ -221,15 +227,17 @@ fn links_that_move_during_a_commit_never_lead_outside() {
     let guard = StateGuard::load(SCHEMA, Some(RULES), &[inside.path().to_str().expect("UTF-8")]).expect("a guard");
     let files = StateFiles::new(guard);
     let stop = AtomicBool::new(false);
-    let (mut committed, mut blocked) = (0, 0);
+    let (mut committed, mut blocked, mut wrong) = (0, 0, Vec::new());
     thread::scope(|scope| {
         scope.spawn(|| {
-            let spare = inside.path().join("spare");
+            let (spare, mut random) = (inside.path().join("spare"), Random::new(1));
             while !stop.load(Ordering::Relaxed) {
                 for to in [outside.path(), Path::new("real")] {
                     symlink(to, &spare).expect("a link");
                     fs::rename(&spare, &door).expect("renamed");
                 }
+                // Long enough for some commits to go through between two moves.
+                thread::sleep(std::time::Duration::from_micros(random.bits() % 3_000));
             }
         });
         let target = door.join("state.json");
@@ -244,13 +252,18 @@ fn links_that_move_during_a_commit_never_lead_outside() {
             ) {
                 Ok(_) => committed += 1,
                 Err(denial) => {
-                    assert_eq!(denial.code, Code::StateTarget, "{denial}");
+                    // Noticed before the write, or after it; never acknowledged.
+                    let noticed = denial.code == Code::StateTarget || denial.message.contains("moved or replaced");
+                    if !noticed {
+                        wrong.push(denial.to_string());
+                    }
                     blocked += 1;
                 }
             }
         }
         stop.store(true, Ordering::Relaxed);
     });
+    assert_eq!(wrong, Vec::<String>::new());
     assert!(committed > 0 && blocked > 0, "{committed} committed, {blocked} blocked: the race was not run");
     assert!(names(outside.path()).is_empty(), "something was written outside the root");
 }
@@ -309,6 +322,32 @@ fn a_root_that_comes_later_is_found_and_one_that_goes_is_missed() {
     fs::create_dir(&root).expect("a directory");
     assert!(files.verify_transition_and_commit(OLD, NEW, target).is_ok());
     fs::remove_dir_all(&root).expect("removed");
-    assert_eq!(files.verify_transition_and_commit(OLD, NEW, target).expect_err("denied").code, Code::StateWrite);
+    assert_eq!(files.verify_transition_and_commit(OLD, NEW, target).expect_err("denied").code, Code::StateTarget);
     assert!(!root.exists());
+    fs::create_dir(&root).expect("another directory");
+    assert_eq!(files.verify_transition_and_commit(OLD, NEW, target).expect_err("denied").code, Code::StateTarget);
+}
+
+#[test]
+fn a_directory_that_moves_away_is_not_committed_to() {
+    let top = tempfile::tempdir().expect("a directory");
+    let (root, outside) = (top.path().join("root"), top.path().join("outside"));
+    fs::create_dir_all(root.join("team")).expect("a directory");
+    fs::create_dir(&outside).expect("a directory");
+    let guard = StateGuard::load(SCHEMA, Some(RULES), &[root.to_str().expect("UTF-8")]).expect("a guard");
+    let files = StateFiles::new(guard);
+    let target = root.join("team/state.json");
+    let prepared = files.prepare(OLD, NEW, target.to_str().expect("UTF-8")).expect("verified");
+    fs::rename(root.join("team"), outside.join("team")).expect("moved");
+    assert_eq!(prepared.commit().expect_err("denied").code, Code::StateTarget);
+    assert!(names(&outside.join("team")).is_empty());
+
+    fs::rename(outside.join("team"), root.join("team")).expect("moved back");
+    let prepared = files.prepare(OLD, NEW, target.to_str().expect("UTF-8")).expect("verified");
+    fs::rename(&root, top.path().join("old")).expect("moved");
+    fs::create_dir_all(root.join("team")).expect("another root");
+    assert_eq!(prepared.commit().expect_err("denied").code, Code::StateTarget);
+    let denial = files.verify_transition_and_commit(OLD, NEW, target.to_str().expect("UTF-8")).expect_err("denied");
+    assert!(denial.code == Code::StateTarget && denial.message.contains("build the guard again"), "{denial}");
+    assert!(names(&root.join("team")).is_empty() && names(&top.path().join("old/team")).is_empty());
 }

@@ -95,6 +95,94 @@ fn keyed_arrays_of_many_items_and_many_fields_are_judged_in_time() {
 }
 
 #[test]
+fn reordered_objects_are_compared_once_at_every_depth() {
+    let nested = |tail: &str| (0..60).fold("1".to_owned(), |inner, _| format!("{{\"a\":{inner},{tail}}}"));
+    let (left, right) = (nested(r#""b":1,"c":1"#), nested(r#""c":1,"b":1"#));
+    let guard = StateGuard::load(OPEN_SCHEMA, Some(r#"{"immutable_paths": ["$.x"]}"#), &[]).expect("a guard");
+    let state = |inner: &str| format!("{{\"x\":{inner}}}");
+    assert!(guard.verify_transition(state(&left).as_str(), state(&right).as_str()).is_ok());
+    let schema = r#"{"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": true}, "uniqueItems": true}"#;
+    let unique = StateGuard::load(schema, None, &[]).expect("a guard");
+    assert!(unique.verify_payload(format!("[{left},{right}]").as_str()).is_err());
+}
+
+#[test]
+fn long_names_are_normalised_once() {
+    let long = "e\u{301}".repeat(200_000);
+    let rules = r#"{"keyed_object_array_paths": {"$.t": {"key": "id", "allow_new_fields": true}}}"#;
+    let guard = StateGuard::load(OPEN_SCHEMA, Some(rules), &[]).expect("a guard");
+    let fields: Vec<_> = (0..2_000).map(|n| format!("\"f{n}\":0")).collect();
+    let current = format!("{{\"t\":[{{\"id\":1,\"{long}\":0}}]}}");
+    let proposed = format!("{{\"t\":[{{\"{long}\":0,{},\"id\":1}}]}}", fields.join(","));
+    assert!(guard.verify_transition(current.as_str(), proposed.as_str()).is_ok());
+    let paths: Vec<_> = (0..200).map(|n| format!("\"$.k{n}\"")).collect();
+    let members: Vec<_> = (0..200).map(|n| format!("\"k{n}\":0")).collect();
+    let guard = StateGuard::load(OPEN_SCHEMA, Some(&format!("{{\"immutable_paths\": [{}]}}", paths.join(","))), &[]);
+    let state = format!("{{\"{long}\":0,{}}}", members.join(","));
+    assert!(guard.expect("a guard").verify_transition(state.as_str(), state.as_str()).is_ok());
+}
+
+#[test]
+fn long_enums_and_long_values_do_not_multiply() {
+    let values: Vec<_> = (0..2_000).map(|n| format!("\"v\u{e9}{n}\"")).collect();
+    let items = format!(r#"{{"type": "string", "enum": [{}]}}"#, values.join(","));
+    let guard = guard(&format!(r#"{{"type": "array", "items": {items}}}"#));
+    let state: Vec<_> = (0..50_000).map(|n| format!("\"ve\u{301}{}\"", n % 2_000)).collect();
+    assert!(guard.verify_payload(format!("[{}]", state.join(",")).as_str()).is_ok());
+    let long = format!("[\"{}\"]", "e\u{301}".repeat(500_000));
+    assert_eq!(guard.verify_payload(long.as_str()).expect_err("unlisted").code, Code::StateNotInSchema);
+    let open = guard_of_required(100);
+    let members: Vec<_> = (0..100_000).map(|n| format!("\"e\u{301}{n}\":0")).collect();
+    let denial = open.verify_payload(format!("{{{}}}", members.join(",")).as_str()).expect_err("missing");
+    assert!(denial.message.contains("missing required keys"), "{denial}");
+}
+
+fn guard_of_required(count: usize) -> StateGuard {
+    let names: Vec<_> = (0..count).map(|n| format!("\"r{n}\"")).collect();
+    let properties: Vec<_> = names.iter().map(|name| format!("{name}: {{\"type\": \"null\"}}")).collect();
+    guard(&format!(
+        r#"{{"type": "object", "properties": {{{}}}, "required": [{}], "additionalProperties": true}}"#,
+        properties.join(","),
+        names.join(",")
+    ))
+}
+
+#[test]
+fn patterns_mean_what_they_mean_in_json_schema() {
+    let matches = |pattern: &str, text: &str| {
+        let schema = format!(r#"{{"type": "string", "pattern": {}}}"#, json::quote(pattern));
+        guard(&schema).verify_payload(json::quote(text).as_str()).is_ok()
+    };
+    for (pattern, good, bad) in [
+        (r"^\d+$", "123", "\u{663}"),
+        (r"^\w$", "_", "\u{e9}"),
+        (r"^.$", "\u{1f600}", "\u{2028}"),
+        (r"^[\d.-]$", "-", "x"),
+        (r"^[^--a]*$", "zz", "B5"),
+        (r"^[a\-z]$", "-", "b"),
+        (r"^[a&&b]+$", "&ab", "c"),
+        (r"^[[]$", "[", "]"),
+        (r"^a\/b\u00e9\x41$", "a/b\u{e9}A", "a/bA"),
+        (r"^(?<year>\d{4})-(?:\d\d)$", "2026-11", "2026-1"),
+        (r"^\p{Lu}\P{Lu}$", "Aa", "AA"),
+        (r"b\b", "ab", "ba"),
+        (r"^\s$", "\u{3000}", "x"),
+        ("z]", "xz]", "z"),
+        ("^a{2,3}{}$", "aa{}", "a{}"),
+    ] {
+        assert!(matches(pattern, good), "{pattern} refuses {good}");
+        assert!(!matches(pattern, bad), "{pattern} accepts {bad}");
+    }
+    for pattern in [
+        "[]a]", "[^]", "^[].]$", "(?i)a", "(?x)a", "(?P<n>a)", r"\A", r"\z", r"\a", r"\x{41}", r"[z-a]", r"[\d-z]",
+        "[a", r"\1",
+    ] {
+        let schema = format!(r#"{{"type": "string", "pattern": {}}}"#, json::quote(pattern));
+        assert!(StateGuard::load(&schema, None, &[]).is_err(), "{pattern} is loaded");
+    }
+}
+
+#[test]
 fn patterns_are_matched_in_one_pass() {
     for pattern in ["^(x+x+)+y$", "(x*)*y", "x{1,900}y", "(x|x)*y"] {
         let guard = guard(&format!(r#"{{"type": "string", "pattern": "{pattern}"}}"#));
@@ -144,6 +232,8 @@ fn limits_can_be_lowered_and_not_raised() {
     let error = json::parse(&deep, &wide).expect_err("too deep");
     assert!(matches!(error.kind, JsonErrorKind::TooDeep { .. }), "{error}");
     assert!(json::parse(&"1".repeat(4_097), &wide).is_err());
+    let narrow = Limits { exponent: 10, ..Limits::STATE };
+    assert!(json::parse("0.00000000000001", &narrow).is_err(), "it would be printed with an exponent beyond the limit");
 }
 
 #[test]
