@@ -211,9 +211,14 @@ fn digest_text(py: Python<'_>, digest: Digest) -> Bound<'_, PyString> {
 
 /// Successful answers without what differs from one to the next. Copying a dictionary is cheaper than filling one.
 struct Templates {
-    payload: Py<PyDict>,
-    transition: Py<PyDict>,
-    commit: Py<PyDict>,
+    payload: Template,
+    transition: Template,
+    commit: Template,
+}
+
+struct Template {
+    answer: Py<PyDict>,
+    developer_fields: Py<PyDict>,
 }
 
 impl Templates {
@@ -222,14 +227,16 @@ impl Templates {
         const STATES: &[&str] = &["proof_ref", "developer_fields", "normalized_state", "normalized_previous_state"];
         const FILE: &[&str] = &["transition_proof_ref", "committed_path", "committed_bytes"];
         let template = |proof: &str, open: &[&[&str]]| {
-            let template = PyDict::new(py);
-            template.set_item("verified", true)?;
-            template.set_item("status", "VERIFIED")?;
-            template.set_item("proof", proof)?;
+            let (answer, developer_fields) = (PyDict::new(py), PyDict::new(py));
+            let proof = PyString::new(py, proof);
+            answer.set_item("verified", true)?;
+            answer.set_item("status", "VERIFIED")?;
+            answer.set_item("proof", &proof)?;
             for key in open.iter().flat_map(|keys| keys.iter()) {
-                template.set_item(PyString::intern(py, key), py.None())?;
+                answer.set_item(PyString::intern(py, key), py.None())?;
             }
-            Ok::<_, PyErr>(template.unbind())
+            developer_fields.set_item("proof_reason", proof)?;
+            Ok::<_, PyErr>(Template { answer: answer.unbind(), developer_fields: developer_fields.unbind() })
         };
         Ok(Templates {
             payload: template(decision::PAYLOAD_PROOF, &[STATE])?,
@@ -240,12 +247,10 @@ impl Templates {
 }
 
 /// A copy of a template with its proof.
-fn success<'py>(py: Python<'py>, template: &Py<PyDict>, proof_ref: Digest) -> PyResult<Bound<'py, PyDict>> {
-    let result = template.bind(py).copy()?;
-    let developer_fields = PyDict::new(py);
-    developer_fields.set_item(intern!(py, "proof_reason"), result.get_item(intern!(py, "proof"))?)?;
+fn success<'py>(py: Python<'py>, template: &Template, proof_ref: Digest) -> PyResult<Bound<'py, PyDict>> {
+    let result = template.answer.bind(py).copy()?;
     result.set_item(intern!(py, "proof_ref"), digest_text(py, proof_ref))?;
-    result.set_item(intern!(py, "developer_fields"), developer_fields)?;
+    result.set_item(intern!(py, "developer_fields"), template.developer_fields.bind(py).copy()?)?;
     Ok(result)
 }
 

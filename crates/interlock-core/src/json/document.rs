@@ -246,6 +246,11 @@ impl<'d> Value<'d> {
         self.document
     }
 
+    /// The value with this index in the same document.
+    pub(crate) fn elsewhere(&self, index: NodeIndex) -> Value<'d> {
+        self.document.value(index)
+    }
+
     pub(crate) fn index(&self) -> NodeIndex {
         self.index
     }

@@ -8,7 +8,7 @@ use super::distinct::{all_distinct, is_after};
 use super::path::RulePath;
 use super::{Breach, Change, resolve};
 use crate::display;
-use crate::json::{self, Items, Kind, Value};
+use crate::json::{self, Items, Kind, NodeIndex, Value};
 use crate::ruling::Side;
 
 #[derive(Debug, Clone)]
@@ -25,9 +25,15 @@ pub(super) struct KeyedArray {
 struct Keyed<'d> {
     array: Value<'d>,
     items: Items<'d>,
-    /// The key of each item.
-    keys: Vec<Value<'d>>,
+    /// The key of each item, by its place in the document.
+    keys: Vec<NodeIndex>,
     key_kind: Option<KeyKind>,
+}
+
+impl<'d> Keyed<'d> {
+    fn keys(&self) -> impl Iterator<Item = Value<'d>> {
+        self.keys.iter().map(|key| self.array.elsewhere(*key))
+    }
 }
 
 /// A field of an item, its name in normal form C.
@@ -78,17 +84,17 @@ impl KeyedArray {
             Ordering::Equal => true,
             Ordering::Greater => false,
         };
-        let mut was = current.items.zip(&current.keys);
+        let mut was = current.items.zip(current.keys());
         let mut previous: Option<Cow<'_, str>> = None;
         count_is_allowed
-            && proposed.items.zip(&proposed.keys).all(|(item, key)| {
-                let text = key_text(*key);
+            && proposed.items.zip(proposed.keys()).all(|(item, key)| {
+                let text = key_text(key);
                 let rises = previous.as_ref().is_none_or(|previous| is_after(previous, &text));
                 previous = Some(text);
                 rises
                     && was
                         .next()
-                        .is_none_or(|(was, was_key)| json::equal(*was_key, *key) && self.is_allowed_in_place(was, item))
+                        .is_none_or(|(was, was_key)| json::equal(was_key, key) && self.is_allowed_in_place(was, item))
             })
     }
 
@@ -96,7 +102,7 @@ impl KeyedArray {
     fn check_step_by_step<'d>(&self, current: &Keyed<'d>, proposed: &Keyed<'d>) -> Result<(), Breach<'d>> {
         self.check_distinct(Side::Proposed, proposed)?;
         let is_prefix = current.keys.len() <= proposed.keys.len()
-            && current.keys.iter().zip(&proposed.keys).all(|(current, proposed)| json::equal(*current, *proposed));
+            && current.keys().zip(proposed.keys()).all(|(current, proposed)| json::equal(current, proposed));
         if !is_prefix {
             // Keys that are the first of distinct ones are distinct; only here can the current state be at fault.
             self.check_distinct(Side::Current, current)?;
@@ -131,7 +137,7 @@ impl KeyedArray {
                 let reason = format_args!("has no key field '{}'", display(&self.key));
                 return Err(Breach::unevaluable(side, item, reason));
             };
-            keys.push(key);
+            keys.push(key.index());
             let Some(kind) = KeyKind::of(key) else {
                 return Err(Breach::unevaluable(side, key, "cannot serve as a key: it must be a scalar"));
             };
@@ -143,7 +149,7 @@ impl KeyedArray {
     }
 
     fn check_distinct<'d>(&self, side: Side, keyed: &Keyed<'d>) -> Result<(), Breach<'d>> {
-        if all_distinct(keyed.keys.len(), || keyed.keys.iter().map(|key| key_text(*key))) {
+        if all_distinct(keyed.keys.len(), || keyed.keys().map(key_text)) {
             return Ok(());
         }
         let reason = format!("{} contains duplicate '{}' values", keyed.array.path(), display(&self.key));
