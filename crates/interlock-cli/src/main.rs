@@ -64,16 +64,18 @@ impl Fault {
         Fault { code: Some(code), message: message.into() }
     }
 
-    /// For people on standard error; with `--json` for programs on standard output.
+    /// For people on standard error; with `--json` for programs on standard output, if that can be written.
     fn report(&self, json: bool) {
-        let code = self.code.map_or_else(String::new, |code| format!(" {code}:"));
-        let _ = if json {
+        if json {
             let code = self.code.map_or_else(String::new, |code| format!("\"code\":{},", quote(code.as_str())));
-            print(format!("{{\"error\":{{{code}\"message\":{}}}}}\n", quote(&self.message)).as_bytes())
-        } else {
-            writeln!(anstream::stderr(), "{}error:{}{code} {}", style::BAD, style::RESET, visible(&self.message))
-                .map_err(Fault::from)
-        };
+            let answer = format!("{{\"error\":{{{code}\"message\":{}}}}}\n", quote(&self.message));
+            if print(answer.as_bytes()).is_ok() {
+                return;
+            }
+        }
+        let code = self.code.map_or_else(String::new, |code| format!(" {code}:"));
+        let message = visible(&self.message);
+        let _ = writeln!(anstream::stderr(), "{}error:{}{code} {message}", style::BAD, style::RESET);
     }
 }
 

@@ -127,3 +127,12 @@ fn the_sync_comes_before_the_rename_and_the_answer_last() {
         .collect();
     assert_eq!(calls, ["flock", "write", "fsync", "renameat", "fsync", "flock", "write"], "{traced}");
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_said_on_standard_error() {
+    let world = World::new(50);
+    let output = Command::new("bash").args(["-c", &format!("{} > /dev/full", world.command())]).output().expect("bash");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the state WAS committed"), "{}", text(&output.stderr));
+    assert!(world.contents().starts_with(r#"{"n":2,"#));
+}
