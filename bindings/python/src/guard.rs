@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::config;
-use crate::objects::{Builder, Keys, freeze, length};
+use crate::objects::{Builder, SharedStrings, freeze, length};
 
 /// A schema, transition rules and commit roots, checked once and never changed.
 #[pyclass(frozen, subclass, module = "interlock")]
 pub(crate) struct AgentStateGuard {
     files: StateFiles,
-    keys: Keys,
+    strings: SharedStrings,
     templates: Templates,
     /// The schema, read-only; lists appear as tuples.
     #[pyo3(get)]
@@ -50,15 +50,15 @@ impl AgentStateGuard {
         let roots = allowed_commit_roots.map(config::roots_to_json).transpose().map_err(as_value_error(py))?;
         let guard = StateGuard::load_json(&schema, rules.as_deref(), roots.as_deref())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let keys = Keys::of(py, guard.schema().source().root());
-        let objects = Builder::new(py, &keys);
+        let strings = SharedStrings::of(py, guard.schema().source().root());
+        let objects = Builder::new(py, &strings);
         let required_schema = objects.frozen(guard.schema().source().root())?.unbind();
         let transition_rules = rules_view(py, &objects, &guard)?.unbind();
         let allowed_commit_roots = PyTuple::new(py, guard.roots().iter().map(|root| root.path()))?.unbind();
         let files = StateFiles::new(guard);
         Ok(AgentStateGuard {
             files,
-            keys,
+            strings,
             templates: Templates::new(py)?,
             required_schema,
             transition_rules,
@@ -74,7 +74,7 @@ impl AgentStateGuard {
     ) -> PyResult<Bound<'py, PyDict>> {
         answer(py, || {
             let proposed = state_text(proposed_state_json);
-            let verified = py.detach(|| {
+            let verified = detached(py, &[proposed], || {
                 let state = self.files.guard().verify_payload(proposed)?;
                 let proof = state.proof();
                 Ok::<_, Denial>((state, proof))
@@ -84,7 +84,7 @@ impl AgentStateGuard {
                 Err(denial) => return blocked(py, &denial),
             };
             let result = success(py, &self.templates.payload, proof)?;
-            set_normalized_state(&result, &Builder::new(py, &self.keys), &state)?;
+            set_normalized_state(&result, &Builder::new(py, &self.strings), &state)?;
             Ok(result)
         })
     }
@@ -98,7 +98,7 @@ impl AgentStateGuard {
     ) -> PyResult<Bound<'py, PyDict>> {
         answer(py, || {
             let (current, proposed) = (state_text(current_state_json), state_text(proposed_state_json));
-            let verified = py.detach(|| {
+            let verified = detached(py, &[current, proposed], || {
                 let transition = self.files.guard().verify_transition(current, proposed)?;
                 let proof = transition.proof();
                 Ok::<_, Denial>((transition, proof))
@@ -106,7 +106,7 @@ impl AgentStateGuard {
             match verified {
                 Ok((transition, proof)) => {
                     let result = success(py, &self.templates.transition, proof)?;
-                    set_normalized_states(&result, &Builder::new(py, &self.keys), &transition)?;
+                    set_normalized_states(&result, &Builder::new(py, &self.strings), &transition)?;
                     Ok(result)
                 }
                 Err(denial) => blocked(py, &denial),
@@ -137,7 +137,7 @@ impl AgentStateGuard {
             // The answer is built first: a fault in building it must not come after the write.
             let bytes = prepared.transition().proposed().canonical().len();
             let result = success(py, &self.templates.commit, proof)?;
-            set_normalized_states(&result, &Builder::new(py, &self.keys), prepared.transition())?;
+            set_normalized_states(&result, &Builder::new(py, &self.strings), prepared.transition())?;
             result.set_item(intern!(py, "transition_proof_ref"), digest_text(py, transition_proof))?;
             result.set_item(intern!(py, "committed_path"), &target)?;
             result.set_item(intern!(py, "committed_bytes"), length(py, bytes)?)?;
@@ -157,6 +157,13 @@ fn answer<'py>(py: Python<'py>, run: impl FnOnce() -> PyResult<Bound<'py, PyDict
             blocked(py, &Denial::blocked(Code::FaultInternal, "internal fault while answering; nothing was approved"))
         }
     }
+}
+
+/// Runs a verification without the interpreter's lock. A short text is verified sooner than the lock is handed over.
+fn detached<T: Send>(py: Python<'_>, texts: &[StateText<'_>], verify: impl FnOnce() -> T + Send) -> T {
+    const SHORT: usize = 1024;
+    let is_short = |text: &StateText<'_>| matches!(text, StateText::Text(text) if text.len() <= SHORT);
+    if texts.iter().all(is_short) { verify() } else { py.detach(verify) }
 }
 
 fn as_value_error(py: Python<'_>) -> impl Fn(PyErr) -> PyErr {

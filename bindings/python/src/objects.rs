@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use interlock_core::json::{Content, Kind, Number, Value};
+use interlock_core::json::{Content, Number, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyMappingProxy, PyString, PyTuple, PyType};
@@ -13,106 +13,116 @@ pub(crate) fn decimal_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     DECIMAL.import(py, "decimal", "Decimal").cloned()
 }
 
-/// The keys a schema names, as Python strings, so that answers share them.
-pub(crate) struct Keys {
+/// The strings a schema names, keys and enumerated values, as Python strings, so that answers share them.
+pub(crate) struct SharedStrings {
     slots: Vec<Option<(String, Py<PyString>)>>,
 }
 
-/// As many slots as there may be keys to share, four times over, so that a search is short.
-const KEY_SLOTS: usize = 1024;
-const KEYS_MAX: usize = 256;
+/// As many slots as there may be strings to share, four times over, so that a search is short.
+const SLOTS: usize = 1024;
+const SHARED_MAX: usize = 256;
+/// Longer strings are seldom named by a schema, and not searched for.
+const SHARED_BYTES_MAX: usize = 64;
 
-impl Keys {
-    pub(crate) fn of(py: Python<'_>, schema: Value<'_>) -> Keys {
-        let mut keys = Keys { slots: Vec::new() };
-        keys.slots.resize_with(KEY_SLOTS, || None);
-        let mut left = KEYS_MAX;
-        keys.add(py, schema, &mut left);
-        keys
+impl SharedStrings {
+    pub(crate) fn of(py: Python<'_>, schema: Value<'_>) -> SharedStrings {
+        let mut shared = SharedStrings { slots: Vec::new() };
+        shared.slots.resize_with(SLOTS, || None);
+        let mut left = SHARED_MAX;
+        shared.add_all(py, schema, &mut left);
+        shared
     }
 
-    /// Every key of the schema's text counts; those that are keywords do no harm.
-    fn add(&mut self, py: Python<'_>, value: Value<'_>, left: &mut usize) {
+    /// Every string of the schema's text counts; those that are keywords or types do no harm.
+    fn add_all(&mut self, py: Python<'_>, value: Value<'_>, left: &mut usize) {
         for item in value.as_array().into_iter().flatten() {
-            self.add(py, item, left);
+            if let Some(text) = item.as_str() {
+                self.add(py, &text.nfc(), left);
+            }
+            self.add_all(py, item, left);
         }
         for (key, member) in value.as_object().into_iter().flatten() {
-            let name = key.nfc().into_owned();
-            if *left > 0 && self.find(&name).is_none() {
-                let free = slots_for(&name).find(|slot| matches!(self.slots.get(*slot), Some(None)));
-                if let Some(slot) = free.and_then(|slot| self.slots.get_mut(slot)) {
-                    *slot = Some((name.clone(), PyString::intern(py, &name).unbind()));
-                    *left = left.saturating_sub(1);
-                }
-            }
-            self.add(py, member, left);
+            self.add(py, &key.nfc(), left);
+            self.add_all(py, member, left);
         }
     }
 
-    fn find(&self, key: &str) -> Option<&Py<PyString>> {
-        for slot in slots_for(key) {
+    fn add(&mut self, py: Python<'_>, text: &str, left: &mut usize) {
+        if *left == 0 || text.len() > SHARED_BYTES_MAX || self.find(text).is_some() {
+            return;
+        }
+        let free = slots_for(text).find(|slot| matches!(self.slots.get(*slot), Some(None)));
+        if let Some(slot) = free.and_then(|slot| self.slots.get_mut(slot)) {
+            *slot = Some((text.to_owned(), PyString::intern(py, text).unbind()));
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    #[inline]
+    fn find(&self, text: &str) -> Option<&Py<PyString>> {
+        if text.len() > SHARED_BYTES_MAX {
+            return None;
+        }
+        for slot in slots_for(text) {
             match self.slots.get(slot)? {
-                Some((name, object)) if name == key => return Some(object),
+                Some((name, object)) if name == text => return Some(object),
                 Some(_) => {}
                 None => return None,
             }
         }
         None
     }
-
-    fn get<'py>(&self, py: Python<'py>, key: &str) -> Bound<'py, PyString> {
-        match self.find(key) {
-            Some(object) => object.bind(py).clone(),
-            None => PyString::new(py, key),
-        }
-    }
 }
 
-/// The slots a key may stand in, in the order they are tried. Keys are few and chosen by the operator, so three of
-/// their properties tell most of them apart.
-fn slots_for(key: &str) -> impl Iterator<Item = usize> {
-    let (first, last) = (key.bytes().next().unwrap_or(0), key.bytes().next_back().unwrap_or(0));
-    let hash = key.len().wrapping_add(usize::from(first) << 3).wrapping_add(usize::from(last) << 5);
-    (0..KEY_SLOTS).map(move |step| hash.wrapping_add(step) % KEY_SLOTS)
+/// The slots a string may stand in, in the order they are tried. The strings are few and chosen by the operator, so
+/// three of their properties tell most of them apart.
+#[inline]
+fn slots_for(text: &str) -> impl Iterator<Item = usize> {
+    let (first, last) = (text.bytes().next().unwrap_or(0), text.bytes().next_back().unwrap_or(0));
+    let hash = text.len().wrapping_add(usize::from(first) << 3).wrapping_add(usize::from(last) << 5);
+    (0..SLOTS).map(move |step| hash.wrapping_add(step) % SLOTS)
 }
 
 /// Builds Python objects from values.
 pub(crate) struct Builder<'py, 'k> {
     py: Python<'py>,
-    keys: &'k Keys,
+    strings: &'k SharedStrings,
 }
 
 impl<'py, 'k> Builder<'py, 'k> {
-    pub(crate) fn new(py: Python<'py>, keys: &'k Keys) -> Builder<'py, 'k> {
-        Builder { py, keys }
+    pub(crate) fn new(py: Python<'py>, strings: &'k SharedStrings) -> Builder<'py, 'k> {
+        Builder { py, strings }
     }
 
     /// A dict, list, str, int, Decimal, bool or None; dicts have their keys in canonical order, strings are normalised.
     pub(crate) fn plain(&self, value: Value<'_>) -> PyResult<Bound<'py, PyAny>> {
         let py = self.py;
-        Ok(match value.kind() {
-            Some(Kind::String) => {
-                PyString::new(py, &value.as_str().map(|text| text.nfc()).unwrap_or_default()).into_any()
+        Ok(match value.content() {
+            Some(Content::String(text)) => {
+                let text = text.nfc();
+                match self.strings.find(&text) {
+                    Some(shared) => shared.bind(py).clone().into_any(),
+                    None => PyString::new(py, &text).into_any(),
+                }
             }
-            Some(Kind::Boolean) => PyBool::new(py, value.as_bool().unwrap_or_default()).to_owned().into_any(),
-            Some(Kind::Integer | Kind::Number) => match value.as_number() {
-                Some(number) => number_object(py, &number)?,
-                None => py.None().into_bound(py),
-            },
-            Some(Kind::Object) => {
+            Some(Content::Boolean(value)) => PyBool::new(py, value).to_owned().into_any(),
+            Some(Content::Number(number)) => number_object(py, &number)?,
+            Some(Content::Object(_)) => {
                 let dict = PyDict::new(py);
                 for (key, value) in value.members_in_canonical_order() {
-                    let value = self.plain(value)?;
-                    dict.set_item(self.keys.get(py, &key.nfc()), value)?;
+                    let (key, value) = (key.nfc(), self.plain(value)?);
+                    match self.strings.find(&key) {
+                        Some(shared) => dict.set_item(shared.bind(py), value)?,
+                        None => dict.set_item(PyString::new(py, &key), value)?,
+                    }
                 }
                 dict.into_any()
             }
-            Some(Kind::Array) => {
-                let items: Vec<_> =
-                    value.as_array().into_iter().flatten().map(|item| self.plain(item)).collect::<PyResult<_>>()?;
+            Some(Content::Array(items)) => {
+                let items: Vec<_> = items.map(|item| self.plain(item)).collect::<PyResult<_>>()?;
                 PyList::new(py, items)?.into_any()
             }
-            Some(Kind::Null) | None => py.None().into_bound(py),
+            Some(Content::Null) | None => py.None().into_bound(py),
         })
     }
 

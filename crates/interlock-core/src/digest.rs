@@ -31,14 +31,11 @@ impl Digest {
 
     /// The spelling of the digest, without allocating.
     pub fn to_ascii(self) -> [u8; 71] {
-        let hex = |nibble: u8| match nibble {
-            0..=9 => b'0'.wrapping_add(nibble),
-            _ => b'a'.wrapping_add(nibble).wrapping_sub(10),
-        };
-        let digits = self.0.iter().flat_map(|byte| [hex(byte >> 4), hex(byte & 0xF)]);
+        let hex = |nibble: u8| nibble.wrapping_add(b'0').wrapping_add(u8::from(nibble > 9).wrapping_mul(b'a' - b'9' - 1));
         let mut text = *b"sha256:----------------------------------------------------------------";
-        for (slot, digit) in text.iter_mut().skip(7).zip(digits) {
-            *slot = digit;
+        let (_, digits) = text.split_at_mut(7);
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[hex(byte >> 4), hex(byte & 0xF)]);
         }
         text
     }
