@@ -2,8 +2,10 @@
 //!
 //! Exit codes everywhere: 0 verified or clean, 1 blocked or findings, 2 usage or fault.
 
+mod audit;
 mod explain;
 mod input;
+mod serve;
 mod snippet;
 mod state;
 mod style;
@@ -27,6 +29,13 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run the service: agents register, ask before they act, and get answers that are on record
+    Serve(serve::ServeArguments),
+    /// Check a ledger, or decide everything in it again
+    Audit {
+        #[command(subcommand)]
+        command: audit::AuditCommand,
+    },
     /// Verify agent states and their transitions, and commit them to files
     State {
         #[command(subcommand)]
@@ -90,6 +99,8 @@ fn main() -> ExitCode {
     let json = arguments.command.wants_json();
     // A panic is a fault like any other: it must not look like an answer.
     let outcome = std::panic::catch_unwind(|| match arguments.command {
+        Command::Serve(arguments) => serve::run(&arguments),
+        Command::Audit { command } => audit::run(&command),
         Command::State { command } => state::run(command),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => completions(shell),
@@ -111,6 +122,8 @@ fn main() -> ExitCode {
 impl Command {
     fn wants_json(&self) -> bool {
         match self {
+            Command::Serve(arguments) => arguments.json,
+            Command::Audit { command } => command.wants_json(),
             Command::State { command } => command.wants_json(),
             Command::Explain(arguments) => arguments.json,
             Command::Completions { .. } => false,

@@ -28,6 +28,28 @@ macro_rules! codes {
 }
 
 codes! {
+    // Action gate, in the order of the checks.
+    AgentUnknown = "QWED-AGENT-001", "the agent is not registered";
+    AgentToken = "QWED-AGENT-002", "the agent's token is missing or wrong";
+    AgentSuspended = "QWED-AGENT-003", "the agent is suspended";
+    ContextMissing = "QWED-AGENT-CTX-001", "conversation or step is missing";
+    ContextStep = "QWED-AGENT-CTX-002", "the step is not a positive integer";
+    StateFields = "QWED-AGENT-STATE-001", "state hash and source must come together";
+    StateHash = "QWED-AGENT-STATE-002", "the state hash is malformed";
+    StateSource = "QWED-AGENT-STATE-003", "the state source is unknown";
+    StateParameters = "QWED-AGENT-STATE-004", "the parameters are not deterministic";
+    LoopLength = "QWED-AGENT-LOOP-001", "the conversation is too long";
+    LoopReplay = "QWED-AGENT-LOOP-002", "the step was used or passed";
+    LoopRepetition = "QWED-AGENT-LOOP-003", "the same action three times in a row";
+    LoopNoProgress = "QWED-AGENT-LOOP-004", "the same action on an unchanged state";
+    ActionUnknown = "QWED-AGENT-ACTION-001", "the action type is not registered";
+    BudgetCost = "QWED-AGENT-BUDGET-001", "a cost limit is reached";
+    BudgetRate = "QWED-AGENT-BUDGET-002", "a request limit is reached";
+    BudgetTokens = "QWED-AGENT-BUDGET-003", "a token limit is reached";
+    ToolNotAllowed = "QWED-AGENT-004", "an engine, tool or argument is not allowed";
+    VerificationFailed = "QWED-AGENT-005", "the verification failed";
+    TrustTooLow = "QWED-AGENT-TRUST-001", "the agent is not trusted enough";
+    TrustNeedsApproval = "QWED-AGENT-TRUST-002", "a person has to approve";
     // State guard.
     StateNotText = "QWED-AGENT-STATE-101", "the state is not a non-empty text";
     StateNotJson = "QWED-AGENT-STATE-102", "the state is not strict JSON";
@@ -39,6 +61,20 @@ codes! {
     StateWrite = "QWED-AGENT-STATE-108", "the state could not be written";
     // Our own.
     ConfigInvalid = "INTERLOCK-CONFIG-001", "a configuration is invalid";
+    RequestMalformed = "INTERLOCK-REQUEST-001", "the request is malformed";
+    RequestField = "INTERLOCK-REQUEST-002", "the request has an unknown field";
+    RequestTooLarge = "INTERLOCK-REQUEST-003", "the request is too large";
+    RequestKeyReused = "INTERLOCK-REQUEST-004", "an idempotency key was used for another request";
+    RequestRoute = "INTERLOCK-REQUEST-005", "there is no such route or method";
+    RequestSlow = "INTERLOCK-REQUEST-006", "the request took too long to arrive";
+    Operator = "INTERLOCK-AUTH-001", "an operator key is needed";
+    EnvironmentLoader = "INTERLOCK-ENV-001", "the environment loads foreign code";
+    EnvironmentFiles = "INTERLOCK-ENV-002", "files are open to other users";
+    EnvironmentClock = "INTERLOCK-ENV-003", "the clock is behind the ledger";
+    EnvironmentInUse = "INTERLOCK-ENV-004", "another process holds the data directory";
+    LedgerDamaged = "INTERLOCK-LEDGER-001", "the ledger does not hold what it signed";
+    FaultStore = "INTERLOCK-FAULT-002", "the store failed, answered as a denial";
+    FaultBusy = "INTERLOCK-FAULT-004", "the server is full or stopping";
     FaultInternal = "INTERLOCK-FAULT-001", "an internal fault, answered as a denial";
 }
 
@@ -53,6 +89,19 @@ impl Code {
     /// ```
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Code {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Code::parse(&text).ok_or_else(|| serde::de::Error::custom("expected a code of Interlock"))
     }
 }
 

@@ -31,7 +31,8 @@ impl Digest {
 
     /// The spelling of the digest, without allocating.
     pub fn to_ascii(self) -> [u8; 71] {
-        let hex = |nibble: u8| nibble.wrapping_add(b'0').wrapping_add(u8::from(nibble > 9).wrapping_mul(b'a' - b'9' - 1));
+        let hex =
+            |nibble: u8| nibble.wrapping_add(b'0').wrapping_add(u8::from(nibble > 9).wrapping_mul(b'a' - b'9' - 1));
         let mut text = *b"sha256:----------------------------------------------------------------";
         let (_, digits) = text.split_at_mut(7);
         for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
@@ -40,7 +41,50 @@ impl Digest {
         text
     }
 
-    pub(crate) fn bytes(self) -> [u8; 32] {
+    /// Reads the spelling of a digest.
+    ///
+    /// ```
+    /// let digest = interlock_core::Digest::of(&["{}"]);
+    /// assert_eq!(interlock_core::Digest::parse(&digest.to_string()), Some(digest));
+    /// ```
+    pub fn parse(text: &str) -> Option<Digest> {
+        let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64)?.as_bytes();
+        let value = |digit: u8| match digit {
+            b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
+            b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
+            _ => None,
+        };
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            let [high, low] = pair else { return None };
+            *byte = value(*high)? << 4 | value(*low)?;
+        }
+        Some(Digest(bytes))
+    }
+
+    /// A digest that was computed elsewhere.
+    pub fn from_bytes(bytes: [u8; 32]) -> Digest {
+        Digest(bytes)
+    }
+
+    /// The digest of a prefix byte and two digests or one text: the two kinds of nodes of a Merkle tree.
+    pub(crate) fn of_node(prefix: u8, pieces: &[&[u8]]) -> Digest {
+        let mut running = Sha256::new();
+        running.update([prefix]);
+        for piece in pieces {
+            running.update(piece);
+        }
+        Digest(running.finalize().into())
+    }
+
+    /// Whether two digests are the same, in a time that tells nothing about where they differ.
+    pub fn same_as(self, other: Digest) -> bool {
+        let differing = self.0.iter().zip(other.0).fold(0, |sum, (left, right)| sum | (left ^ right));
+        core::hint::black_box(differing) == 0
+    }
+
+    /// The digest's bytes.
+    pub fn bytes(self) -> [u8; 32] {
         self.0
     }
 }
@@ -65,5 +109,18 @@ impl Running {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(core::str::from_utf8(&self.to_ascii()).unwrap_or_default())
+    }
+}
+
+impl serde::Serialize for Digest {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(core::str::from_utf8(&self.to_ascii()).unwrap_or_default())
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for Digest {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Digest, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Digest::parse(&text).ok_or_else(|| serde::de::Error::custom("expected `sha256:` and 64 hexadecimal digits"))
     }
 }

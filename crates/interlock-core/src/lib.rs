@@ -9,6 +9,10 @@
 //! | what a state may look like | [`schema`] |
 //! | how a state may change | [`transition`] |
 //! | the order of the checks, digests, commit plans | [`state`] |
+//! | what an agent may do: steps, loops, budgets, trust | [`action`] |
+//! | rules on arguments, paths and hosts | [`rule`] |
+//! | what an operator configures | [`bundle`] |
+//! | entries, their tree, and what follows from them | [`ledger`] |
 //! | every code | [`code`] |
 
 #![deny(
@@ -22,10 +26,14 @@
     clippy::float_arithmetic
 )]
 
+pub mod action;
+pub mod bundle;
 pub mod code;
 mod digest;
 mod display;
 pub mod json;
+pub mod ledger;
+pub mod rule;
 pub mod ruling;
 pub mod schema;
 pub mod state;

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | the order of a state commit | [`commit`] |
 //! | what a commit needs of a directory | [`directory`] |
+//! | the way of a request: screen, verify, submit | [`gate`] |
+//! | deciding and recording in one transaction | [`ledger`] |
+//! | what must hold before a server starts | [`startup`] |
 //! | system calls | `platform` |
 
 #![deny(
@@ -16,9 +19,17 @@
     clippy::wildcard_enum_match_arm
 )]
 
+#[cfg(feature = "ledger")]
+pub mod clock;
 pub mod commit;
 pub mod directory;
+#[cfg(feature = "ledger")]
+pub mod gate;
+#[cfg(feature = "ledger")]
+pub mod ledger;
 mod platform;
+#[cfg(feature = "ledger")]
+pub mod startup;
 
 pub use commit::{Committed, PreparedCommit, StateFiles};
 pub use platform::{HeldDirectory, HeldRoot};

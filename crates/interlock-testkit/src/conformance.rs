@@ -196,7 +196,8 @@ pub fn load() -> Vec<CaseFile> {
     let mut files = Vec::new();
     for path in files_under(&top) {
         let name = path.strip_prefix(&top).expect("below the top").to_str().expect("UTF-8").to_owned();
-        if name == "README.md" {
+        // `gate/` has cases of another form; `gate.rs` reads them all.
+        if name == "README.md" || name.starts_with("gate/") {
             continue;
         }
         assert!(name.ends_with(".toml"), "conformance/{name} is read by nobody");
@@ -213,7 +214,7 @@ pub fn load() -> Vec<CaseFile> {
     files
 }
 
-fn files_under(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files_under(directory: &Path) -> Vec<PathBuf> {
     let mut entries: Vec<_> =
         fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path()).collect();
     entries.sort();

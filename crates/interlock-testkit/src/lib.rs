@@ -3,14 +3,18 @@
 //! | to find | look in |
 //! |---|---|
 //! | how case files are read | [`conformance`] |
+//! | how cases of the action gate are read and run | [`gate`] |
+//! | a server in this process, and a client for it | [`service`] |
 //! | random JSON, schemas and states | [`generate`] |
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
 
 pub mod conformance;
 pub mod faults;
+pub mod gate;
 pub mod generate;
 pub mod reference;
+pub mod service;
 
 use std::path::{Path, PathBuf};
 

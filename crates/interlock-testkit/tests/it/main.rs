@@ -5,6 +5,7 @@ mod commit;
 mod conformance;
 #[path = "../../../../examples/state/verify.rs"]
 mod example;
+mod gate;
 mod hostile;
 mod kill;
 mod manifests;

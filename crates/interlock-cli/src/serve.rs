@@ -1,0 +1,220 @@
+//! `interlock serve`: puts the parts together, says where everything is, and serves until it is told to stop.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use interlock_core::bundle::Bundle;
+use interlock_core::json::quote;
+use interlock_core::{Code, visible};
+use interlock_http::Service;
+use interlock_runtime::clock::{SystemClock, SystemEntropy};
+use interlock_runtime::gate::Gate;
+use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
+use interlock_runtime::startup::{DataDirectory, StartupFault, check_environment, check_files, operator_key};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{Fault, Outcome, print, style};
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: interlock serve --data ./data --listen 127.0.0.1:7878
+
+Files: the operator's key is INTERLOCK_HOME/operator.key, or DIR/operator.key if --data is given and INTERLOCK_HOME is
+not set; INTERLOCK_OPERATOR_KEY overrides it. INTERLOCK_HOME is ~/.interlock by default.")]
+pub(crate) struct ServeArguments {
+    /// Where the ledger is kept [default: INTERLOCK_HOME/data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Address and port to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    listen: SocketAddr,
+    /// Directory with interlock.toml [default: DATA/bundle, else what is built in]
+    #[arg(long, value_name = "DIR")]
+    bundle: Option<PathBuf>,
+    /// Print where everything is as one line of JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Where things are.
+pub(crate) struct Places {
+    pub(crate) data: PathBuf,
+    pub(crate) key: PathBuf,
+}
+
+impl Places {
+    /// The data directory and the key file, as flags and environment say.
+    pub(crate) fn find(data: Option<&Path>) -> Result<Places, Fault> {
+        let home = env::var_os("INTERLOCK_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        if let (Some(data), None) = (data, &home) {
+            return Ok(Places { data: data.to_owned(), key: data.join("operator.key") });
+        }
+        let home = home.or_else(|| {
+            let user = env::var_os("HOME").filter(|home| !home.is_empty())?;
+            Some(PathBuf::from(user).join(".interlock"))
+        });
+        let home = home.ok_or_else(|| Fault::new("neither INTERLOCK_HOME nor HOME is set; give --data"))?;
+        Ok(Places { data: data.map_or_else(|| home.join("data"), Path::to_owned), key: home.join("operator.key") })
+    }
+}
+
+pub(crate) fn run(arguments: &ServeArguments) -> Result<Outcome, Fault> {
+    match prepare(arguments) {
+        Ok(ready) => serve(&ready, arguments),
+        Err(Refused::Startup(fault)) => {
+            Fault::with_code(fault.code, fault.message).report(arguments.json);
+            Ok(Outcome::Refused)
+        }
+        Err(Refused::Fault(fault)) => Err(fault),
+    }
+}
+
+struct Ready {
+    places: Places,
+    bundle: Arc<Bundle>,
+    bundle_from: String,
+    key: String,
+    key_from: String,
+    ledger: Ledger,
+    /// Held until the end.
+    _data: DataDirectory,
+}
+
+enum Refused {
+    Startup(StartupFault),
+    Fault(Fault),
+}
+
+impl<T: Into<StartupFault>> From<T> for Refused {
+    fn from(fault: T) -> Refused {
+        Refused::Startup(fault.into())
+    }
+}
+
+fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
+    let variables: Vec<_> = env::vars_os().collect();
+    for word in check_environment(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))? {
+        let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
+    }
+    let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
+    let data = DataDirectory::take(&places.data)?;
+    if let Some(home) = places.key.parent() {
+        check_files(home)?;
+    }
+    let entropy = SystemEntropy::new();
+    let (key, key_from) = match env::var("INTERLOCK_OPERATOR_KEY") {
+        Ok(key) if !key.is_empty() => (key, "INTERLOCK_OPERATOR_KEY".to_owned()),
+        _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
+    };
+    let (bundle, bundle_from) = load_bundle(arguments.bundle.as_deref(), &places.data)?;
+    let bundle = Arc::new(bundle);
+    let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
+    let signing =
+        LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
+    let ports = Ports {
+        store: Box::new(store),
+        clock: Arc::new(SystemClock),
+        entropy: Arc::new(entropy),
+        checkpoint: Some(CheckpointFile::new(data.path(), signing)),
+    };
+    let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
+    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
+}
+
+/// Reads `interlock.toml` and the JSON files beside it.
+pub(crate) fn load_bundle(given: Option<&Path>, data: &Path) -> Result<(Bundle, String), StartupFault> {
+    let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
+    let required =
+        env::var("DOOM_LOOP_GUARD_REQUIRED").is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "TRUE"));
+    let directory = given.map_or_else(|| data.join("bundle"), Path::to_owned);
+    if given.is_none() && !directory.exists() {
+        let bundle = Bundle::load("", &BTreeMap::new(), required).map_err(|error| invalid(error.to_string()))?;
+        return Ok((bundle, "built in".to_owned()));
+    }
+    check_files(&directory)?;
+    let unreadable = |path: &Path, error: std::io::Error| invalid(format!("{}: {error}", path.display()));
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, error))?.flatten() {
+        let path = entry.path();
+        check_files(&path)?;
+        let is_json = path.extension().is_some_and(|extension| extension == "json");
+        if let (true, Some(name)) = (is_json, path.file_name().and_then(|name| name.to_str())) {
+            files.insert(name.to_owned(), fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?);
+        }
+    }
+    let path = directory.join("interlock.toml");
+    let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
+    let bundle = Bundle::load(&text, &files, required);
+    let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
+    Ok((bundle, path.display().to_string()))
+}
+
+fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Fault::new(format!("cannot start threads: {error}")))?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(arguments.listen).await;
+        let listener =
+            listener.map_err(|error| Fault::new(format!("cannot listen on {}: {error}", arguments.listen)))?;
+        let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
+        let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
+        let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
+        print(welcome(ready, address, arguments.json).as_bytes())?;
+        let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
+        let served = interlock_http::serve(service, listener, stop).await;
+        served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
+    })?;
+    Ok(Outcome::Clean)
+}
+
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
+    let (data, entries) = (ready.places.data.display().to_string(), ready.ledger.size());
+    let (version, digest) = (env!("CARGO_PKG_VERSION"), ready.bundle.digest());
+    if json {
+        return format!(
+            "{{\"listen\":{},\"data\":{},\"key\":{},\"entries\":{entries},\"bundle\":{}}}\n",
+            quote(&format!("http://{address}")),
+            quote(&data),
+            quote(&ready.key_from),
+            quote(&digest.to_string()),
+        );
+    }
+    let key = if ready.key_from == "INTERLOCK_OPERATOR_KEY" {
+        "$INTERLOCK_OPERATOR_KEY".to_owned()
+    } else {
+        format!("$(cat {})", ready.key_from)
+    };
+    format!(
+        "{}Interlock {version}{} listens on http://{address}
+  data    {} ({entries} entries)
+  key     {}
+  bundle  {} ({digest})
+
+Register an agent:
+  curl -s http://{address}/agents/register -H \"Authorization: Bearer {key}\" \\
+    -d '{{\"name\":\"first\",\"type\":\"supervised\",\"principal_id\":\"me\"}}'
+Stop with Ctrl-C.
+",
+        style::GOOD,
+        style::RESET,
+        visible(&data),
+        visible(&ready.key_from),
+        visible(&ready.bundle_from),
+    )
+}

@@ -1,0 +1,133 @@
+//! A registered agent: what was said about it, and what it has done since.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::{BudgetLimits, Spent};
+use super::vocabulary::{Engine, Millis, Trust, words};
+use crate::digest::Digest;
+
+words! {
+    /// What kind of agent it is; sets its trust.
+    AgentKind: "agent type" {
+        /// Low risk alone.
+        Supervised = "supervised",
+        /// Most actions alone.
+        Autonomous = "autonomous",
+        /// Full autonomy.
+        Trusted = "trusted",
+    }
+}
+
+impl AgentKind {
+    /// The trust an agent of this kind starts with.
+    pub fn trust(self) -> Trust {
+        match self {
+            AgentKind::Supervised => Trust::Supervised,
+            AgentKind::Autonomous => Trust::Autonomous,
+            AgentKind::Trusted => Trust::Trusted,
+        }
+    }
+}
+
+words! {
+    /// Whether an agent may ask at all.
+    AgentStatus: "status" {
+        /// It may.
+        Active = "active",
+        /// It may not, until an operator says so.
+        Suspended = "suspended",
+    }
+}
+
+/// What an agent may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Permissions {
+    /// Verification engines; tools are not among them.
+    pub allowed_engines: Vec<Engine>,
+    /// Tools beyond the safe ones, at the tools door.
+    pub allowed_tools: Vec<String>,
+    /// Tools and action types that are refused, whatever else allows them.
+    pub blocked_tools: Vec<String>,
+}
+
+impl Default for Permissions {
+    fn default() -> Permissions {
+        Permissions {
+            allowed_engines: vec![Engine::Math, Engine::Logic],
+            allowed_tools: Vec::new(),
+            blocked_tools: Vec::new(),
+        }
+    }
+}
+
+/// What was said about an agent when it was registered. It changes by entries of their own only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// `agent_` and 32 hexadecimal digits.
+    pub agent_id: String,
+    /// For people.
+    pub name: String,
+    /// Its kind.
+    #[serde(rename = "type")]
+    pub kind: AgentKind,
+    /// Who answers for it.
+    pub principal_id: String,
+    /// For people.
+    pub description: Option<String>,
+    /// For people.
+    pub framework: Option<String>,
+    /// For people.
+    pub model: Option<String>,
+    /// What it may use.
+    pub permissions: Permissions,
+    /// What it may spend.
+    pub budget: BudgetLimits,
+    /// When it was registered.
+    pub created_at: Millis,
+}
+
+/// An agent as the ledger knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// What was said about it.
+    pub profile: Arc<Profile>,
+    /// The SHA-256 of its token.
+    pub token: Digest,
+    /// Whether it may ask.
+    pub status: AgentStatus,
+    /// How far it is trusted.
+    pub trust: Trust,
+    /// How many entries it has.
+    pub entries: u64,
+    /// The index of its last entry.
+    pub last_index: u64,
+    /// The time of its last entry.
+    pub last_at: Millis,
+    /// What it has spent.
+    pub spent: Spent,
+}
+
+impl Agent {
+    /// An agent as it is right after its registration, which is entry `index`.
+    pub fn registered(profile: Profile, token: Digest, trust: Trust, index: u64) -> Agent {
+        Agent {
+            token,
+            status: AgentStatus::Active,
+            trust,
+            entries: 1,
+            last_index: index,
+            last_at: profile.created_at,
+            spent: Spent::default(),
+            profile: Arc::new(profile),
+        }
+    }
+
+    /// Whether this is the agent's token, compared in constant time.
+    pub fn has_token(&self, digest: Digest) -> bool {
+        digest.same_as(self.token)
+    }
+}

@@ -1,0 +1,184 @@
+//! What `decide` sees of a request: facts from its edge, evidence from its text.
+
+use serde::{Deserialize, Serialize};
+
+use super::budget::Usage;
+use super::context::{ActionContext, Observed, StepNumber};
+use super::vocabulary::{Engine, Risk, Status, words};
+use crate::digest::Digest;
+use crate::json::{self, Value};
+use crate::rule::Then;
+
+words! {
+    /// Which way a request came in.
+    Door: "door" {
+        /// `POST /agents/:id/verify`.
+        Verify = "verify",
+        /// `POST /agents/:id/tools/:tool`.
+        Tools = "tools",
+    }
+}
+
+/// The longest action type or tool name that is repeated in answers.
+const NAME_BYTES_MAX: usize = 64;
+
+/// The name of an action type or a tool, if it is one that may be repeated; anything else is registered nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ActionName(Option<String>);
+
+impl ActionName {
+    /// Reads a name: `[A-Za-z0-9_.:-]{1,64}`.
+    pub fn parse(text: &str) -> ActionName {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':' | b'-');
+        let plain = !text.is_empty() && text.len() <= NAME_BYTES_MAX && text.bytes().all(is_plain);
+        ActionName(plain.then(|| text.to_owned()))
+    }
+
+    /// The name, if it is a plain one.
+    pub fn as_str(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// The name, or words in its place.
+    pub fn shown(&self) -> &str {
+        self.0.as_deref().unwrap_or("(not shown)")
+    }
+}
+
+/// The parts of an action that its fingerprint covers.
+#[derive(Debug, Clone, Copy)]
+pub struct ActionText<'a> {
+    /// The type.
+    pub kind: &'a str,
+    /// `query`, a string or null.
+    pub query: Option<Value<'a>>,
+    /// `code`, a string or null.
+    pub code: Option<Value<'a>>,
+    /// `target`, a string or null.
+    pub target: Option<Value<'a>>,
+    /// `parameters`, an object or null.
+    pub parameters: Option<Value<'a>>,
+}
+
+/// The SHA-256 of the canonical text of `{action_type,code,parameters,query,target}`.
+pub fn fingerprint(action: &ActionText<'_>) -> Digest {
+    let part = |value: Option<Value<'_>>| value.map_or_else(|| "null".to_owned(), json::canonical);
+    Digest::of(&[
+        "{\"action_type\":",
+        &json::quote(action.kind),
+        ",\"code\":",
+        &part(action.code),
+        ",\"parameters\":",
+        &part(action.parameters),
+        ",\"query\":",
+        &part(action.query),
+        ",\"target\":",
+        &part(action.target),
+        "}",
+    ])
+}
+
+/// What the edge read from a well-formed request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Facts {
+    /// Which way it came in.
+    pub door: Door,
+    /// The action type or tool.
+    pub action: ActionName,
+    /// The action's fingerprint.
+    pub fingerprint: Digest,
+    /// The conversation.
+    pub conversation: String,
+    /// The step.
+    pub step: StepNumber,
+    /// The state of the world it was proposed in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    /// What it says it uses.
+    pub usage: Usage,
+    /// Risk above this needs a person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_threshold: Option<Risk>,
+    /// An attestation was asked for.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub require_attestation: bool,
+    /// Nothing is to be consumed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub dry_run: bool,
+    /// Tenths of the informational risk score; of the tools door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk_tenths: Option<u8>,
+    /// How many entries the ledger had when the request came in.
+    pub opened_at: u64,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+impl Facts {
+    /// Facts of a plain request; the caller sets the rest.
+    pub fn new(door: Door, action: ActionName, fingerprint: Digest, context: ActionContext) -> Facts {
+        Facts {
+            door,
+            action,
+            fingerprint,
+            conversation: context.conversation,
+            step: context.step,
+            observed: context.observed,
+            usage: Usage::default(),
+            risk_threshold: None,
+            require_attestation: false,
+            dry_run: false,
+            risk_tenths: None,
+            opened_at: 0,
+        }
+    }
+
+    /// The fingerprint bound to the state of the world, if that was given; its source does not count.
+    pub(crate) fn on_state(&self) -> Option<Digest> {
+        let observed = self.observed.as_ref()?;
+        Some(Digest::of(&[&self.fingerprint.to_string(), ":", &observed.hash]))
+    }
+}
+
+/// One thing a verifier looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Check {
+    /// Its name.
+    pub name: String,
+    /// Whether it held.
+    pub passed: bool,
+}
+
+/// What reading the text of an action yielded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// The bundle whose rules were asked.
+    pub bundle: Digest,
+    /// What verified it.
+    pub engine: Engine,
+    /// The revision of that engine.
+    pub version: u32,
+    /// What it found.
+    pub status: Status,
+    /// The risk, where the engine knows better than the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub risk: Option<Risk>,
+    /// What it looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Check>,
+    /// The strictest of the argument rules that matched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<Then>,
+    /// Their names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub matched: Vec<String>,
+    /// The SHA-256 of the certificate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate: Option<Digest>,
+}

@@ -1,0 +1,235 @@
+//! A bundle: what an operator configures. It extends or tightens what is built in and loosens nothing.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{ActionName, ActionText, Category, Engine, Registry, Risk, UsdMicros};
+use crate::digest::Digest;
+use crate::json;
+use crate::rule::{RuleFinding, RuleSource, Rules};
+use crate::state::StateGuard;
+
+/// The format of bundles this version reads.
+const FORMAT: u32 = 1;
+/// What an action costs that has no price of its own.
+const PRICE: UsdMicros = UsdMicros(10_000);
+
+/// Everything an operator configured, with every name resolved.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    text: String,
+    digest: Digest,
+    registry: Registry,
+    rules: Rules,
+    guards: BTreeMap<String, StateGuard>,
+    observed_required: bool,
+}
+
+/// Why a bundle is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundleError(String);
+
+impl fmt::Display for BundleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BundleError {}
+
+/// `interlock.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BundleFile {
+    #[serde(default)]
+    format: Option<u32>,
+    #[serde(default)]
+    actions: BTreeMap<String, ActionFile>,
+    #[serde(default)]
+    tools: Tools,
+    #[serde(default)]
+    doom_loop_guard_required: bool,
+    #[serde(default, rename = "rule")]
+    rules: Vec<RuleSource>,
+    #[serde(default)]
+    guards: BTreeMap<String, GuardFile>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ActionFile {
+    engine: Engine,
+    risk: Option<Risk>,
+    price_usd: Option<toml::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GuardFile {
+    file: String,
+}
+
+/// The canonical form of a bundle: everything it says, each thing in one spelling.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BundleText {
+    format: u32,
+    actions: BTreeMap<String, ActionSource>,
+    tools: Tools,
+    doom_loop_guard_required: bool,
+    rules: Vec<RuleSource>,
+    /// Guard files by name.
+    guards: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ActionSource {
+    engine: Engine,
+    risk: Option<Risk>,
+    price_usd: Option<UsdMicros>,
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tools {
+    #[serde(default)]
+    safe: Vec<String>,
+    #[serde(default)]
+    dangerous: Vec<String>,
+}
+
+impl Bundle {
+    /// What holds without any configuration.
+    pub fn built_in() -> Result<Bundle, BundleError> {
+        Bundle::load("", &BTreeMap::new(), false)
+    }
+
+    /// Reads `interlock.toml` with the texts of the files it names. `observed_required` can only switch that demand on.
+    pub fn load(text: &str, files: &BTreeMap<String, String>, observed_required: bool) -> Result<Bundle, BundleError> {
+        let file: BundleFile =
+            toml::from_str(text).map_err(|error| BundleError(error.to_string().trim_end().to_owned()))?;
+        if file.format.is_some_and(|format| format != FORMAT) {
+            return Err(BundleError(format!("this version reads bundles of format {FORMAT}")));
+        }
+        let mut guards = BTreeMap::new();
+        for (name, GuardFile { file }) in file.guards {
+            let text =
+                files.get(&file).ok_or_else(|| BundleError(format!("guards.{name}: there is no file `{file}`")))?;
+            guards.insert(name, text.clone());
+        }
+        let mut actions = BTreeMap::new();
+        for (name, action) in file.actions {
+            let price_usd = action
+                .price_usd
+                .map(|price| {
+                    read_price(&price).ok_or_else(|| {
+                        BundleError(format!("actions.{name}.price_usd: a number of dollars with at most six places"))
+                    })
+                })
+                .transpose()?;
+            actions.insert(name, ActionSource { engine: action.engine, risk: action.risk, price_usd });
+        }
+        Bundle::resolve(&BundleText {
+            format: FORMAT,
+            actions,
+            tools: file.tools,
+            doom_loop_guard_required: file.doom_loop_guard_required || observed_required,
+            rules: file.rules,
+            guards,
+        })
+    }
+
+    /// Reads a bundle from its canonical text, as it stands in the ledger.
+    pub fn from_text(text: &str) -> Result<Bundle, BundleError> {
+        let text: BundleText = json::from_str(text).map_err(|error| BundleError(error.to_string()))?;
+        if text.format != FORMAT {
+            return Err(BundleError(format!("this version reads bundles of format {FORMAT}, not {}", text.format)));
+        }
+        Bundle::resolve(&text)
+    }
+
+    fn resolve(source: &BundleText) -> Result<Bundle, BundleError> {
+        let text = serde_json::to_string(source).map_err(|error| BundleError(error.to_string()))?;
+        let mut registry = Registry::built_in();
+        for (name, action) in &source.actions {
+            check_name("actions", name)?;
+            let extended = registry.extend(name, action.engine, action.risk, action.price_usd);
+            extended.map_err(|error| BundleError(format!("actions.{name}: {error}")))?;
+        }
+        // The dangerous ones last: a tool in both lists is dangerous.
+        for (names, category) in [(&source.tools.safe, Category::Safe), (&source.tools.dangerous, Category::Dangerous)]
+        {
+            for name in names {
+                check_name("tools", name)?;
+                registry.categorise(name, category).map_err(|error| BundleError(format!("tools: {error}")))?;
+            }
+        }
+        let rules = Rules::load(&source.rules, &registry).map_err(|error| BundleError(error.to_string()))?;
+        let mut guards = BTreeMap::new();
+        for (name, text) in &source.guards {
+            let guard = StateGuard::load_file(text).map_err(|error| BundleError(format!("guards.{name}: {error}")))?;
+            guards.insert(name.clone(), guard);
+        }
+        let digest = Digest::of(&[&text]);
+        let observed_required = source.doom_loop_guard_required;
+        Ok(Bundle { text, digest, registry, rules, guards, observed_required })
+    }
+
+    /// The canonical text: what the digest covers and the ledger keeps.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The SHA-256 of the canonical text.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// The registered types.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// What the argument rules say about an action.
+    pub fn find_rules(&self, action: &ActionText<'_>) -> RuleFinding {
+        self.rules.find(self.registry.identity(action.kind), action)
+    }
+
+    /// The state guards by name.
+    pub fn guards(&self) -> &BTreeMap<String, StateGuard> {
+        &self.guards
+    }
+
+    /// Whether every action must say what state it was proposed in.
+    pub fn observed_required(&self) -> bool {
+        self.observed_required
+    }
+
+    /// What an action costs that has no price of its own.
+    pub(crate) fn price(&self) -> UsdMicros {
+        PRICE
+    }
+}
+
+fn check_name(section: &str, name: &str) -> Result<(), BundleError> {
+    match ActionName::parse(name).as_str() {
+        Some(_) => Ok(()),
+        None => Err(BundleError(format!(
+            "{section}: `{}` is not a name; use letters, digits and _ . : -, at most 64 of them",
+            crate::display(name)
+        ))),
+    }
+}
+
+fn read_price(value: &toml::Value) -> Option<UsdMicros> {
+    match value {
+        toml::Value::Integer(dollars) => UsdMicros::parse(&dollars.to_string()),
+        // Printed as short as it reads back, which is how it was written if it has at most six places.
+        toml::Value::Float(dollars) => UsdMicros::parse(&dollars.to_string()),
+        toml::Value::String(dollars) => UsdMicros::parse(dollars),
+        toml::Value::Boolean(_) | toml::Value::Datetime(_) | toml::Value::Array(_) | toml::Value::Table(_) => None,
+    }
+}

@@ -1,0 +1,15 @@
+//! The ledger: entries, the tree over them, and the rows that follow from them.
+//!
+//! An entry is the bytes that are stored; its leaf is their hash. Rows are what a fold over the entries yields, so that
+//! whoever has the entries can check every row, and decide every ruling again.
+
+mod entry;
+mod project;
+mod tree;
+
+pub use entry::{
+    AgentRegistered, Body, BundleActivated, Entry, EntryError, EntryKind, FORMAT, Idempotency, RULES, Ruled,
+    UnauthenticatedRequests,
+};
+pub use project::{apply_registered, apply_ruled};
+pub use tree::{Frontier, leaf_hash};

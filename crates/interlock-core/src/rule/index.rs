@@ -1,0 +1,103 @@
+//! Finds the rules that may match without asking each: by literal text, by how a text begins, by how it ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Rule;
+use super::pattern::Pattern;
+use super::subject::{PathText, Subject};
+
+/// The rules of one name, each filed under one of its conditions.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    unconditional: Vec<usize>,
+    pub(super) by_host: Texts,
+    by_path: Texts,
+    by_argument: BTreeMap<String, Texts>,
+    /// All with a path, for a path that may be any.
+    with_path: Vec<usize>,
+    /// Those with a path on the disk, for a path whose base is not known.
+    with_anchored_path: Vec<usize>,
+}
+
+/// Patterns by what is literal in them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Texts {
+    literal: BTreeMap<String, Vec<usize>>,
+    by_prefix: BTreeMap<String, Vec<usize>>,
+    prefix_lengths: BTreeSet<usize>,
+    by_suffix: BTreeMap<String, Vec<usize>>,
+    suffix_lengths: BTreeSet<usize>,
+    rest: Vec<usize>,
+}
+
+impl Index {
+    pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
+        if let Some((name, pattern)) = rule.args.first() {
+            self.by_argument.entry(name.clone()).or_default().insert(pattern, position);
+        } else if let Some(pattern) = &rule.host {
+            self.by_host.insert(pattern, position);
+        } else if let Some(pattern) = &rule.path {
+            self.by_path.insert(pattern, position);
+            self.with_path.push(position);
+            if pattern.is_anchored() {
+                self.with_anchored_path.push(position);
+            }
+        } else {
+            self.unconditional.push(position);
+        }
+    }
+
+    /// Calls back with every rule that may match, some more than once.
+    pub(super) fn candidates(&self, subject: &Subject, mut found: impl FnMut(usize)) {
+        self.unconditional.iter().copied().for_each(&mut found);
+        for host in &subject.hosts {
+            self.by_host.candidates(host, &mut found);
+        }
+        for path in &subject.paths {
+            match path {
+                PathText::Unresolvable => self.with_path.iter().copied().for_each(&mut found),
+                PathText::Absolute(path) => self.by_path.candidates(path, &mut found),
+                PathText::Relative(path) => {
+                    self.with_anchored_path.iter().copied().for_each(&mut found);
+                    self.by_path.candidates(path, &mut found);
+                    // `**/name` also matches `name` itself.
+                    self.by_path.candidates(&format!("/{path}"), &mut found);
+                }
+            }
+        }
+        for (name, values) in &subject.arguments {
+            let Some(texts) = self.by_argument.get(name) else { continue };
+            values.iter().for_each(|value| texts.candidates(value, &mut found));
+        }
+    }
+}
+
+impl Texts {
+    pub(super) fn insert(&mut self, pattern: &Pattern, position: usize) {
+        let (prefix, suffix) = (pattern.prefix(), pattern.suffix());
+        if pattern.is_literal() {
+            self.literal.entry(prefix).or_default().push(position);
+        } else if prefix.len() >= suffix.len() && !prefix.is_empty() {
+            self.prefix_lengths.insert(prefix.len());
+            self.by_prefix.entry(prefix).or_default().push(position);
+        } else if !suffix.is_empty() {
+            self.suffix_lengths.insert(suffix.len());
+            self.by_suffix.entry(suffix).or_default().push(position);
+        } else {
+            self.rest.push(position);
+        }
+    }
+
+    pub(super) fn candidates(&self, text: &str, mut found: impl FnMut(usize)) {
+        let mut all = |positions: Option<&Vec<usize>>| positions.into_iter().flatten().copied().for_each(&mut found);
+        all(Some(&self.rest));
+        all(self.literal.get(text));
+        for length in &self.prefix_lengths {
+            all(text.get(..*length).and_then(|prefix| self.by_prefix.get(prefix)));
+        }
+        for length in &self.suffix_lengths {
+            let start = text.len().checked_sub(*length);
+            all(start.and_then(|start| text.get(start..)).and_then(|suffix| self.by_suffix.get(suffix)));
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Argument rules: what the operator says about tools, parameters, paths and hosts.
+//!
+//! Rules read text, so they yield evidence; `decide` sees only the strictest verdict and the names of what matched.
+//! Finding the rules that match costs the same whether there are ten or ten thousand.
+
+mod index;
+mod pattern;
+mod subject;
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{ActionText, Registry};
+use index::Index;
+use pattern::{Pattern, PatternError, Separator};
+use subject::{PathText, Subject};
+
+/// What a rule says, from the mildest to the strictest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Then {
+    /// Nothing against it; lists a host.
+    Allow,
+    /// A person has to agree.
+    Ask,
+    /// It may not be done.
+    Deny,
+}
+
+/// A rule as it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuleSource {
+    /// Its name in answers; `rule-N` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The action type it is about, or `*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// The tool it is about, or `*`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// A shell effect; known, but judged by doors that analyse shell lines only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effect: Option<String>,
+    /// Parameters (dotted names) and the patterns they must all match.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arg: BTreeMap<String, String>,
+    /// A pattern for paths.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// A pattern for hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// What it says.
+    pub then: Then,
+}
+
+/// Why a rule is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleError {
+    /// Which rule.
+    pub id: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl fmt::Display for RuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rule `{}`: {}", self.id, self.reason)
+    }
+}
+
+/// The most rules a bundle may hold.
+const RULES_MAX: usize = 20_000;
+
+/// Rules with every name resolved.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    rules: Vec<Rule>,
+    by_name: BTreeMap<String, Index>,
+    any_name: Index,
+    /// Hosts that may be reached.
+    listed_hosts: Index,
+}
+
+#[derive(Debug, Clone)]
+struct Rule {
+    id: String,
+    then: Then,
+    args: Vec<(String, Pattern)>,
+    path: Option<Pattern>,
+    host: Option<Pattern>,
+}
+
+/// What the rules say about one action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleFinding {
+    /// The strictest verdict.
+    pub then: Option<Then>,
+    /// The names of the rules with that verdict.
+    pub matched: Vec<String>,
+}
+
+/// The name of what asks about hosts that are not listed.
+const EGRESS: &str = "egress";
+
+/// Files whose contents open other doors.
+#[rustfmt::skip]
+const SECRETS: &[&str] = &[
+    "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/*.pfx", "**/id_rsa*", "**/id_dsa*", "**/id_ecdsa*",
+    "**/id_ed25519*", "**/.ssh/**", "**/.gnupg/**", "**/.aws/**", "**/.azure/**", "**/.kube/config", "**/.netrc",
+    "**/.pgpass", "**/.npmrc", "**/.pypirc", "**/.git-credentials", "**/.docker/config.json", "**/credentials",
+    "**/credentials.*", "**/secrets.*", "**/*.keystore", "**/*.jks", "**/shadow", "**/.vault-token",
+];
+
+/// Interlock's own files and the hook settings of the hosts it guards.
+#[rustfmt::skip]
+const SELF: &[&str] = &[
+    "**/.interlock", "**/.interlock/**", "**/interlock.toml", "**/.claude/settings*.json", "**/.codex/**",
+    "**/.cursor/hooks.json", "**/.gemini/settings.json",
+];
+
+/// The rules that are always on.
+fn shipped() -> Vec<RuleSource> {
+    let by_path = |id: &str, path: &str, then| RuleSource {
+        id: Some(id.to_owned()),
+        action: Some("*".to_owned()),
+        tool: None,
+        effect: None,
+        arg: BTreeMap::new(),
+        path: Some(path.to_owned()),
+        host: None,
+        then,
+    };
+    let secrets = SECRETS.iter().map(|path| by_path("secrets", path, Then::Ask));
+    secrets.chain(SELF.iter().map(|path| by_path("self", path, Then::Deny))).collect()
+}
+
+impl Rules {
+    /// Resolves rules against a registry, with the shipped ones beside them.
+    pub fn load(written: &[RuleSource], registry: &Registry) -> Result<Rules, RuleError> {
+        if written.len() > RULES_MAX {
+            let reason = format!("more than {RULES_MAX} rules");
+            return Err(RuleError { id: format!("rule-{}", RULES_MAX.saturating_add(1)), reason });
+        }
+        let mut rules = Rules {
+            rules: Vec::new(),
+            by_name: BTreeMap::new(),
+            any_name: Index::default(),
+            listed_hosts: Index::default(),
+        };
+        for source in &shipped() {
+            rules.add(source, String::new(), registry)?;
+        }
+        for (position, source) in written.iter().enumerate() {
+            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry)?;
+        }
+        Ok(rules)
+    }
+
+    fn add(&mut self, source: &RuleSource, number: String, registry: &Registry) -> Result<(), RuleError> {
+        let id = source.id.clone().unwrap_or(number);
+        let refused = |reason: String| RuleError { id: id.clone(), reason };
+        let name = match (&source.action, &source.tool, &source.effect) {
+            (Some(name), None, None) | (None, Some(name), None) => name,
+            (None, None, Some(_)) => {
+                return Err(refused("no door of this server analyses effects, so it can never match".to_owned()));
+            }
+            _ => return Err(refused("needs exactly one of `action`, `tool` and `effect`".to_owned())),
+        };
+        if name != "*" && registry.get(name).is_none() {
+            let advice = "so it can never match; register it under [actions] or list it under [tools]";
+            return Err(refused(format!("`{}` is not registered, {advice}", crate::display(name))));
+        }
+        let pattern = |text: &String, separator| {
+            Pattern::parse(text, separator).map_err(|error: PatternError| refused(error.to_string()))
+        };
+        let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
+        let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
+        let args = source.arg.iter().map(|(name, text)| Ok((name.clone(), pattern(text, Separator::None)?)));
+        let args = args.collect::<Result<Vec<_>, RuleError>>()?;
+        if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
+            let reason = "a resolved path is absolute or begins with a name, so it can never match";
+            return Err(refused(format!("path: {reason}; begin it with `/` or `**/`")));
+        }
+        let unconditional = path.is_none() && host.is_none() && args.is_empty();
+        let everything = host.as_ref().is_some_and(Pattern::matches_everything) && args.is_empty() && path.is_none();
+        if source.then == Then::Allow && ((unconditional && name == "*") || everything) {
+            return Err(refused("would turn a default into allow".to_owned()));
+        }
+        let rule = Rule { id, then: source.then, args, path, host };
+        let position = self.rules.len();
+        if let (Then::Allow, Some(host)) = (rule.then, &rule.host) {
+            self.listed_hosts.by_host.insert(host, position);
+        }
+        let index = match name.as_str() {
+            "*" => &mut self.any_name,
+            name => self.by_name.entry(registry.identity(name).to_owned()).or_default(),
+        };
+        index.insert(&rule, position);
+        self.rules.push(rule);
+        Ok(())
+    }
+
+    /// What the rules say about an action. A host is listed if any rule that allows it matches.
+    pub fn find(&self, identity: &str, action: &ActionText<'_>) -> RuleFinding {
+        let subject = Subject::read(action);
+        let mut found = RuleFinding { then: None, matched: Vec::new() };
+        for index in [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten() {
+            index.candidates(&subject, |position| {
+                if let Some(rule) = self.rules.get(position)
+                    && rule.matches(&subject)
+                {
+                    found.add(rule.then, &rule.id);
+                }
+            });
+        }
+        let is_listed = |host: &str| {
+            let mut listed = false;
+            self.listed_hosts.by_host.candidates(host, |position| {
+                listed |= self.rules.get(position).is_some_and(|rule| rule.matches(&subject));
+            });
+            listed
+        };
+        if subject.hosts.iter().any(|host| !is_listed(host)) {
+            found.add(Then::Ask, EGRESS);
+        }
+        found.matched.sort();
+        found.matched.dedup();
+        found
+    }
+}
+
+impl RuleFinding {
+    fn add(&mut self, then: Then, id: &str) {
+        if self.then.is_some_and(|known| known > then) {
+            return;
+        }
+        if self.then != Some(then) {
+            self.matched.clear();
+        }
+        self.then = Some(then);
+        self.matched.push(id.to_owned());
+    }
+}
+
+impl Rule {
+    fn matches(&self, subject: &Subject) -> bool {
+        let args = self.args.iter().all(|(name, pattern)| {
+            subject.arguments.get(name).is_some_and(|values| values.iter().any(|value| pattern.matches(value)))
+        });
+        let path = self.path.as_ref().is_none_or(|pattern| {
+            subject.paths.iter().any(|path| match path {
+                PathText::Unresolvable => true,
+                PathText::Absolute(path) => pattern.matches(path),
+                // Its base is not known here, so a rule about a place on the disk may be about it.
+                PathText::Relative(path) => pattern.is_anchored() || pattern.matches(path),
+            })
+        });
+        let host = self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)));
+        args && path && host
+    }
+}

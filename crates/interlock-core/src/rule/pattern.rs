@@ -1,0 +1,179 @@
+//! Patterns: literal text with `*`. In a path `*` stays within a name and `**` does not.
+
+use core::fmt;
+
+/// What `*` may not cross.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Separator {
+    /// Nothing; `**` means the same as `*`.
+    None,
+    /// The slash of a path. Case does not count.
+    Slash,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Literal(char),
+    /// Anything but the separator.
+    Within,
+    /// Anything.
+    Across,
+}
+
+/// The longest pattern.
+const PATTERN_CHARS_MAX: usize = 512;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Pattern {
+    parts: Vec<Part>,
+    separator: Separator,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PatternError {
+    Empty,
+    TooLong,
+}
+
+impl fmt::Display for PatternError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatternError::Empty => f.write_str("an empty pattern can never match"),
+            PatternError::TooLong => write!(f, "a pattern has at most {PATTERN_CHARS_MAX} characters"),
+        }
+    }
+}
+
+impl Pattern {
+    pub(super) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
+        if text.is_empty() {
+            return Err(PatternError::Empty);
+        }
+        if text.chars().count() > PATTERN_CHARS_MAX {
+            return Err(PatternError::TooLong);
+        }
+        let folded = match separator {
+            Separator::None => text.to_owned(),
+            Separator::Slash => fold_case(text),
+        };
+        let mut parts = Vec::new();
+        for character in folded.chars() {
+            match (character, parts.last()) {
+                ('*', Some(Part::Within | Part::Across)) => {
+                    parts.pop();
+                    parts.push(Part::Across);
+                }
+                ('*', Some(Part::Literal(_)) | None) if separator == Separator::None => parts.push(Part::Across),
+                ('*', Some(Part::Literal(_)) | None) => parts.push(Part::Within),
+                (literal, _) => parts.push(Part::Literal(literal)),
+            }
+        }
+        // `**/x` is `x` at any depth, the first included.
+        Ok(Pattern { parts, separator })
+    }
+
+    /// Whether the whole text matches, in time proportional to both lengths.
+    pub(super) fn matches(&self, text: &str) -> bool {
+        let parts = match (self.separator, self.parts.as_slice()) {
+            (Separator::Slash, [Part::Across, Part::Literal('/'), rest @ ..]) => {
+                if matches(rest, text) {
+                    return true;
+                }
+                &self.parts
+            }
+            (Separator::Slash | Separator::None, parts) => parts,
+        };
+        matches(parts, text)
+    }
+
+    /// The literal text every match begins with.
+    pub(super) fn prefix(&self) -> String {
+        self.parts.iter().map_while(Part::literal).collect()
+    }
+
+    /// The literal text every match ends with.
+    pub(super) fn suffix(&self) -> String {
+        let mut reversed: Vec<char> = self.parts.iter().rev().map_while(Part::literal).collect();
+        reversed.reverse();
+        reversed.into_iter().collect()
+    }
+
+    pub(super) fn is_literal(&self) -> bool {
+        self.parts.iter().all(|part| part.literal().is_some())
+    }
+
+    /// Whether it is about one place on the disk.
+    pub(super) fn is_anchored(&self) -> bool {
+        matches!(self.parts.first(), Some(Part::Literal('/')))
+    }
+
+    pub(super) fn matches_everything(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Across))
+    }
+
+    /// Paths are resolved before they are asked about.
+    pub(super) fn never_matches_a_path(&self) -> bool {
+        let text: String = self.parts.iter().map(|part| part.literal().unwrap_or('*')).collect();
+        let odd = text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == "..");
+        text.starts_with(['.', '~']) && text.starts_with("./")
+            || text.starts_with("../")
+            || text.starts_with('~')
+            || odd
+    }
+}
+
+impl Part {
+    fn literal(&self) -> Option<char> {
+        match self {
+            Part::Literal(literal) => Some(*literal),
+            Part::Within | Part::Across => None,
+        }
+    }
+}
+
+/// Case is folded as careless file systems fold it.
+pub(super) fn fold_case(text: &str) -> String {
+    crate::json::nfc(text).to_lowercase()
+}
+
+/// The set of parts that may come next, moved over the text one character at a time.
+fn matches(parts: &[Part], text: &str) -> bool {
+    let mut open = vec![false; parts.len().saturating_add(1)];
+    let skip_stars = |open: &mut Vec<bool>| {
+        let mut carried = false;
+        for (position, part) in parts.iter().enumerate() {
+            let here = open.get(position).copied().unwrap_or(false) || carried;
+            if let Some(slot) = open.get_mut(position) {
+                *slot = here;
+            }
+            carried = here && part.literal().is_none();
+        }
+        if let Some(last) = open.last_mut() {
+            *last = *last || carried;
+        }
+    };
+    if let Some(first) = open.first_mut() {
+        *first = true;
+    }
+    skip_stars(&mut open);
+    for character in text.chars() {
+        let mut next = vec![false; open.len()];
+        for (position, part) in parts.iter().enumerate() {
+            if !open.get(position).copied().unwrap_or(false) {
+                continue;
+            }
+            let to = match part {
+                Part::Literal(literal) if *literal == character => position.saturating_add(1),
+                Part::Within if character != '/' => position,
+                Part::Across => position,
+                Part::Literal(_) | Part::Within => continue,
+            };
+            if let Some(slot) = next.get_mut(to) {
+                *slot = true;
+            }
+        }
+        skip_stars(&mut next);
+        open = next;
+    }
+    open.last().copied().unwrap_or(false)
+}

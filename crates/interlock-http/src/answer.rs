@@ -1,0 +1,319 @@
+//! What is answered: status, body, and nothing that was not recorded.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use interlock_core::action::{
+    Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Verification,
+};
+use interlock_core::ledger::{Body as EntryBody, Entry, Ruled};
+use interlock_core::{Code, action::Millis};
+use interlock_runtime::ledger::{Answer, Recorded};
+
+use crate::write::{Object, list, texts, time, usd};
+
+/// A request that gets no ruling.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    code: Code,
+    message: String,
+    /// Answers of verify and tools say DENIED as well.
+    decided: bool,
+    status: Option<StatusCode>,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Refusal {
+        Refusal { code, message: message.into(), decided: false, status: None }
+    }
+
+    pub(crate) fn unknown_agent() -> Refusal {
+        Refusal::of_code(Code::AgentUnknown)
+    }
+
+    pub(crate) fn wrong_token() -> Refusal {
+        Refusal::of_code(Code::AgentToken)
+    }
+
+    pub(crate) fn with_status(self, status: StatusCode) -> Refusal {
+        Refusal { status: Some(status), ..self }
+    }
+
+    /// The same, as an answer of verify and tools.
+    pub(crate) fn decided(self) -> Refusal {
+        Refusal { decided: true, ..self }
+    }
+
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn of_code(code: Code) -> Refusal {
+        #[rustfmt::skip]
+        let known = [
+            (Code::AgentUnknown, "no such agent is registered"),
+            (Code::AgentToken, "the agent's token is missing or wrong"),
+            (Code::RequestKeyReused, "this Idempotency-Key was used for another request; use a new one"),
+            (Code::FaultBusy, "the server is full or stopping; try again in a moment"),
+            (Code::FaultStore, "the ledger is not available; nothing was approved"),
+        ];
+        let message = known.iter().find(|(known, _)| *known == code).map(|(_, message)| *message);
+        let message = message.unwrap_or("an internal fault; nothing was approved");
+        Refusal::new(code, message)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let error = Object::new().text("code", self.code.as_str()).text("message", &self.message).end();
+        let object = Object::new();
+        let object = if self.decided { object.text("decision", Decision::Denied.as_str()) } else { object };
+        let status = self.status.unwrap_or_else(|| status_of(self.code));
+        let mut response = json(status, object.raw("error", error).end());
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+pub(crate) fn json(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// The status of a code. A ruling is an answer, so it is 200.
+fn status_of(code: Code) -> StatusCode {
+    match code {
+        Code::AgentUnknown | Code::RequestRoute => StatusCode::NOT_FOUND,
+        Code::AgentToken | Code::Operator => StatusCode::UNAUTHORIZED,
+        Code::AgentSuspended => StatusCode::FORBIDDEN,
+        Code::ContextMissing
+        | Code::ContextStep
+        | Code::StateFields
+        | Code::StateHash
+        | Code::StateSource
+        | Code::StateParameters
+        | Code::RequestMalformed
+        | Code::RequestField
+        | Code::ConfigInvalid => StatusCode::BAD_REQUEST,
+        Code::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::RequestKeyReused => StatusCode::CONFLICT,
+        Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
+        Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
+        Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::LoopLength
+        | Code::LoopReplay
+        | Code::LoopRepetition
+        | Code::LoopNoProgress
+        | Code::ActionUnknown
+        | Code::BudgetCost
+        | Code::BudgetRate
+        | Code::BudgetTokens
+        | Code::ToolNotAllowed
+        | Code::VerificationFailed
+        | Code::TrustTooLow
+        | Code::TrustNeedsApproval
+        | Code::StateNotText
+        | Code::StateNotJson
+        | Code::StateNotInSchema
+        | Code::StateNoRules
+        | Code::StateCurrentBad
+        | Code::StateTransition
+        | Code::StateTarget
+        | Code::StateWrite
+        | Code::EnvironmentLoader
+        | Code::EnvironmentFiles
+        | Code::EnvironmentClock
+        | Code::EnvironmentInUse => StatusCode::OK,
+    }
+}
+
+/// What the answer needs to know of the request beside the entry.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) door: Door,
+    /// The action as JSON up to its query, and what follows it; to put a corrected query in between.
+    pub(crate) around_query: Option<(String, String)>,
+}
+
+/// Renders what the writer answered to a request for a ruling.
+pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
+    match answer {
+        Answer::Recorded(recorded) => match &recorded.entry.body {
+            EntryBody::Ruled(ruled) => recorded_ruling(&recorded, ruled, asked),
+            EntryBody::Registered(_) | EntryBody::BundleActivated(_) | EntryBody::Unauthenticated(_) => {
+                Refusal::of_code(Code::FaultInternal).decided().into_response()
+            }
+        },
+        Answer::Refused(code) | Answer::Fault(code) => Refusal::of_code(code).decided().into_response(),
+        Answer::NeedsEvidence(_) => Refusal::of_code(Code::FaultInternal).decided().into_response(),
+    }
+}
+
+fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Response {
+    let Ruling { decision, verification, error, charge: _, remaining } = &ruled.ruling;
+    let status = error.as_ref().map_or(StatusCode::OK, |error| status_of(error.code));
+    let mut object = Object::new()
+        .text("decision", decision.as_str())
+        .text("decision_id", &ruled.decision_id)
+        .raw("enforced", true)
+        .optional("verification", verification.as_ref().map(verification_object))
+        .optional("error", error.as_ref().map(error_object));
+    if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
+        let query = interlock_core::json::quote(corrected);
+        object = object.raw("corrected_action", format!("{before}{query}{after}"));
+    }
+    if asked.door == Door::Tools {
+        object = tool_fields(object, ruled);
+    }
+    if ruled.facts.as_ref().is_some_and(|facts| facts.dry_run) {
+        object = object.raw("dry_run", true);
+    }
+    if recorded.replayed {
+        object = object.raw("replayed", true);
+    }
+    let object =
+        object.raw("budget_remaining", remaining_object(remaining)).text("leaf_hash", &recorded.leaf.to_string());
+    json(status, object.end())
+}
+
+fn tool_fields(object: Object, ruled: &Ruled) -> Object {
+    let Ruling { decision, verification, error, .. } = &ruled.ruling;
+    let tenths = ruled.facts.as_ref().and_then(|facts| facts.risk_tenths);
+    let score =
+        tenths.map(|tenths| format!("{}.{}", tenths.checked_div(10).unwrap_or(0), tenths.checked_rem(10).unwrap_or(0)));
+    let risk = Object::new()
+        .optional("risk_score", score)
+        .optional_text("risk_level", verification.as_ref().map(|verification| verification.risk_level.as_str()));
+    let passed = verification.iter().flat_map(|verification| &verification.checks_passed);
+    object
+        .raw("approved", decision.lets_run())
+        .optional_text("blocked_reason", error.as_ref().map(|error| error.message.as_str()))
+        .raw("risk_assessment", risk.end())
+        .raw("policy_checks", texts(passed.map(String::as_str)))
+}
+
+fn verification_object(verification: &Verification) -> String {
+    let Verification { status, engine, risk_level, checks_passed, checks_failed } = verification;
+    Object::new()
+        .text("status", status.as_str())
+        .text("engine", engine.as_str())
+        .text("risk_level", risk_level.as_str())
+        .raw("checks_passed", texts(checks_passed.iter().map(String::as_str)))
+        .raw("checks_failed", texts(checks_failed.iter().map(String::as_str)))
+        .end()
+}
+
+fn error_object(error: &RulingError) -> String {
+    let details = error.details.as_ref().map(|details| {
+        Object::new()
+            .raw("limit", &details.limit)
+            .raw("current", &details.current)
+            .optional_text("reset_at", details.reset_at.map(time).as_deref())
+            .end()
+    });
+    Object::new().text("code", error.code.as_str()).text("message", &error.message).optional("details", details).end()
+}
+
+fn remaining_object(remaining: &Remaining) -> String {
+    Object::new()
+        .limit("daily_cost_usd", usd(remaining.daily_cost_usd))
+        .limit("hourly_requests", remaining.hourly_requests)
+        .limit("daily_tokens", remaining.daily_tokens)
+        .end()
+}
+
+/// An agent; with its token only right after its registration.
+pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
+    let profile = &agent.profile;
+    let permissions = Object::new()
+        .raw("allowed_engines", texts(profile.permissions.allowed_engines.iter().map(|engine| engine.as_str())))
+        .raw("allowed_tools", texts(profile.permissions.allowed_tools.iter().map(String::as_str)))
+        .raw("blocked_tools", texts(profile.permissions.blocked_tools.iter().map(String::as_str)));
+    let BudgetLimits {
+        max_daily_cost_usd,
+        max_cost_per_request_usd,
+        max_requests_per_hour,
+        max_requests_per_day,
+        max_tokens_per_request,
+        max_daily_tokens,
+    } = &profile.budget;
+    let budget = Object::new()
+        .limit("max_daily_cost_usd", usd(*max_daily_cost_usd))
+        .limit("max_cost_per_request_usd", usd(*max_cost_per_request_usd))
+        .limit("max_requests_per_hour", *max_requests_per_hour)
+        .limit("max_requests_per_day", *max_requests_per_day)
+        .limit("max_tokens_per_request", *max_tokens_per_request)
+        .limit("max_daily_tokens", *max_daily_tokens);
+    Object::new()
+        .text("agent_id", &profile.agent_id)
+        .optional_text("agent_token", token)
+        .text("did", &format!("did:qwed:agent:{}", profile.agent_id))
+        .text("name", &profile.name)
+        .text("type", profile.kind.as_str())
+        .text("principal_id", &profile.principal_id)
+        .optional_text("description", profile.description.as_deref())
+        .optional_text("framework", profile.framework.as_deref())
+        .optional_text("model", profile.model.as_deref())
+        .text("status", agent.status.as_str())
+        .raw("trust_level", u8::from(agent.trust))
+        .text("created_at", &time(profile.created_at))
+        .raw("permissions", permissions.end())
+        .raw("budget", budget.end())
+        .end()
+}
+
+/// What an agent may spend and has spent.
+pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> String {
+    let cost = Object::new()
+        .limit("max_daily_usd", usd(limits.max_daily_cost_usd))
+        .raw("current_daily_usd", spent.day_cost(now))
+        .limit("max_per_request_usd", usd(limits.max_cost_per_request_usd));
+    let requests = Object::new()
+        .limit("max_per_hour", limits.max_requests_per_hour)
+        .raw("current_hour", spent.hour_requests(now))
+        .limit("max_per_day", limits.max_requests_per_day)
+        .raw("current_day", spent.day_requests(now));
+    let tokens = Object::new()
+        .limit("max_per_request", limits.max_tokens_per_request)
+        .limit("max_daily", limits.max_daily_tokens)
+        .raw("current_daily", spent.day_tokens(now));
+    Object::new().raw("cost", cost.end()).raw("requests", requests.end()).raw("tokens", tokens.end()).end()
+}
+
+/// Rulings, newest first, and where to go on.
+pub(crate) fn activities(entries: &[Entry], next_cursor: Option<u64>) -> String {
+    let row = |entry: &Entry| {
+        let EntryBody::Ruled(ruled) = &entry.body else { return None };
+        let facts = ruled.facts.as_ref();
+        let verification = ruled.ruling.verification.as_ref();
+        let object = Object::new()
+            .text("timestamp", &time(entry.at))
+            .text("decision_id", &ruled.decision_id)
+            .optional_text("action_type", facts.map(|facts| facts.action.shown()))
+            .text("decision", ruled.ruling.decision.as_str())
+            .optional_text("code", ruled.ruling.error.as_ref().map(|error| error.code.as_str()))
+            .optional_text("conversation_id", facts.map(|facts| facts.conversation.as_str()))
+            .optional("step_number", facts.map(|facts| facts.step.get()))
+            .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
+            .optional_text("status", verification.map(|verification| verification.status.as_str()))
+            .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
+            .raw("cost_usd", ruled.ruling.charge.cost_usd)
+            .raw("dry_run", facts.is_some_and(|facts| facts.dry_run));
+        Some(object.end())
+    };
+    Object::new()
+        .raw("activities", list(entries.iter().filter_map(row)))
+        .limit("next_cursor", next_cursor.map(|cursor| format!("\"{cursor}\"")))
+        .end()
+}

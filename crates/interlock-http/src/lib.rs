@@ -1,0 +1,75 @@
+//! The service: HTTP in front of the gate. It reads requests strictly, asks the ledger, and renders what was recorded;
+//! it decides nothing.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | which routes there are | `routes.rs` |
+//! | keys, tokens and who may do what | `auth.rs` |
+//! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs` |
+//! | how an answer is written | `answer.rs`, `write.rs` |
+//! | connections, timeouts, stopping | `server.rs` |
+//! | the description of it all | `openapi.json` |
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    clippy::wildcard_enum_match_arm
+)]
+
+mod answer;
+mod auth;
+mod metrics;
+mod register;
+mod request;
+mod routes;
+mod server;
+mod state;
+mod write;
+
+pub use routes::{OPENAPI, router};
+pub use server::{ServeFault, serve};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::Digest;
+use interlock_core::state::StateGuard;
+use interlock_runtime::clock::Entropy;
+use interlock_runtime::gate::Gate;
+
+/// Everything a request may need.
+#[derive(Debug)]
+pub struct Service {
+    gate: Arc<Gate>,
+    /// The SHA-256 of the operator's key.
+    operator: Digest,
+    guards: BTreeMap<String, StateGuard>,
+    entropy: Arc<EntropyPort>,
+    metrics: metrics::HttpMetrics,
+}
+
+/// A source of random bytes that can be shown.
+struct EntropyPort(Arc<dyn Entropy>);
+
+impl std::fmt::Debug for EntropyPort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EntropyPort")
+    }
+}
+
+impl Service {
+    /// A service in front of a gate.
+    pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        Arc::new(Service {
+            guards: gate.bundle().guards().clone(),
+            gate,
+            operator: Digest::of(&[operator_key]),
+            entropy: Arc::new(EntropyPort(entropy)),
+            metrics: metrics::HttpMetrics::default(),
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! What is counted, in the text form of Prometheus. Names are fixed by a golden file.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use interlock_core::action::Decision;
+use interlock_runtime::ledger::Ledger;
+
+/// Counters of the service.
+#[derive(Debug, Default)]
+pub(crate) struct HttpMetrics {
+    pub(crate) requests: AtomicU64,
+    pub(crate) connections: AtomicU64,
+    decisions: [AtomicU64; 5],
+}
+
+impl HttpMetrics {
+    pub(crate) fn count(&self, decision: Decision) {
+        let known = Decision::ALL.iter().zip(&self.decisions).find(|(known, _)| **known == decision);
+        if let Some((_, counter)) = known {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn render(&self, ledger: &Ledger) -> String {
+        let mut text = String::new();
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let metrics = ledger.metrics();
+        #[rustfmt::skip]
+        let rows = [
+            ("interlock_http_requests_total", "counter", "Requests that reached a route.", read(&self.requests)),
+            ("interlock_http_connections", "gauge", "Open connections.", read(&self.connections)),
+            ("interlock_ledger_entries", "gauge", "Entries in the ledger.", ledger.size()),
+            ("interlock_ledger_ready", "gauge", "1 if commands are accepted.", u64::from(ledger.is_ready())),
+            ("interlock_ledger_waiting", "gauge", "Commands waiting or in a batch.", read(&metrics.waiting)),
+            ("interlock_ledger_batches_total", "counter", "Batches committed.", read(&metrics.batches)),
+            ("interlock_ledger_commands_total", "counter", "Commands in committed batches.", read(&metrics.commands)),
+            ("interlock_ledger_batch_microseconds_total", "counter", "Time in batches, commit included.", read(&metrics.batch_micros)),
+            ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
+            ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
+        ];
+        for (name, kind, help, value) in rows {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
+        }
+        let name = "interlock_decisions_total";
+        let _ = writeln!(text, "# HELP {name} Rulings answered, by decision.\n# TYPE {name} counter");
+        for (decision, counter) in Decision::ALL.iter().zip(&self.decisions) {
+            let _ = writeln!(text, "{name}{{decision=\"{decision}\"}} {}", read(counter));
+        }
+        text
+    }
+}

@@ -1,0 +1,97 @@
+//! Connections: how many, how slow they may be, and how they end.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+use crate::Service;
+use crate::routes::router;
+
+/// How many connections may be open; more wait.
+const CONNECTIONS_MAX: usize = 10_000;
+/// How long the head of a request may take to arrive.
+const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long requests in progress may take once the server stops.
+const STOP_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long to wait after a connection could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Why serving ended badly.
+#[derive(Debug)]
+pub enum ServeFault {
+    /// The ledger did not stop cleanly.
+    Ledger(String),
+}
+
+impl std::fmt::Display for ServeFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ServeFault::Ledger(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for ServeFault {}
+
+/// Serves until `stop` is ready; then finishes what is in progress, and stops the ledger.
+pub async fn serve(
+    service: Arc<Service>,
+    listener: TcpListener,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeFault> {
+    let routes = router(Arc::clone(&service));
+    let graceful = GracefulShutdown::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64);
+    let mut stop = std::pin::pin!(stop);
+    loop {
+        let accepted = tokio::select! {
+            accepted = accept(&listener, &room) => accepted,
+            () = &mut stop => break,
+        };
+        let Ok((stream, permit)) = accepted else {
+            // Out of descriptors, most likely; the connections there are go on.
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes.clone()));
+        let connection = graceful.watch(connection);
+        let counted = Arc::clone(&service);
+        tokio::spawn(async move {
+            counted.metrics.connections.fetch_add(1, Ordering::Relaxed);
+            // A connection that breaks changes nothing: what was submitted is decided on all the same.
+            let _ = connection.await;
+            counted.metrics.connections.fetch_sub(1, Ordering::Relaxed);
+            drop(permit);
+        });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(STOP_TIME_MAX, graceful.shutdown()).await;
+    let ledger = service.gate.ledger().clone();
+    let stopped = tokio::task::spawn_blocking(move || ledger.stop()).await;
+    match stopped {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(fault)) => Err(ServeFault::Ledger(fault.0)),
+        Err(_) => Err(ServeFault::Ledger("the ledger could not be stopped".to_owned())),
+    }
+}
+
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, _) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok((stream, permit))
+}

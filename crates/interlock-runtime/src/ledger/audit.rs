@@ -1,0 +1,310 @@
+//! Checking a ledger from its entries alone: hashes, order, rows; and deciding every ruling again.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use interlock_core::Digest;
+use interlock_core::action::{Agent, Conversation, Decision, Figures, decide};
+use interlock_core::bundle::Bundle;
+use interlock_core::ledger::{Body, Entry, Frontier, Ruled, apply_registered, apply_ruled, leaf_hash};
+
+use super::checkpoint::Checkpoint;
+use super::store::{Reader, StoreFault};
+
+/// How many entries are read at a time.
+const PAGE: usize = 8192;
+/// How many findings are told; the rest is counted.
+const FINDINGS_MAX: usize = 20;
+
+/// Told how many entries are done, of how many.
+pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// Why an audit could not be carried out.
+#[derive(Debug)]
+pub enum AuditFault {
+    /// The store failed.
+    Store(StoreFault),
+}
+
+impl fmt::Display for AuditFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AuditFault::Store(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for AuditFault {}
+
+impl From<StoreFault> for AuditFault {
+    fn from(fault: StoreFault) -> AuditFault {
+        AuditFault::Store(fault)
+    }
+}
+
+/// What checking found.
+#[derive(Debug)]
+pub struct AuditReport {
+    /// How many entries there are.
+    pub entries: u64,
+    /// The root over them.
+    pub root: Digest,
+    /// How many agents.
+    pub agents: usize,
+    /// How many conversations.
+    pub conversations: usize,
+    /// What is wrong, the first few; empty if nothing is.
+    pub findings: Vec<String>,
+    /// How much is wrong.
+    pub findings_count: u64,
+}
+
+/// Recomputes leaves, root and rows, and compares them with what the store and the checkpoint say.
+pub fn verify(
+    reader: &mut dyn Reader,
+    checkpoint: Option<Checkpoint>,
+    progress: Progress<'_>,
+) -> Result<AuditReport, AuditFault> {
+    // Rows and head of one moment; entries before that head never change, so they can be read in pages afterwards.
+    let rows = reader.rows()?;
+    let size = rows.head.size();
+    let mut findings = Findings::default();
+    let mut fold = Fold::default();
+    let mut frontier = Frontier::default();
+    let sealed = checkpoint.map(|checkpoint| (checkpoint.size, checkpoint.root));
+    if sealed.is_some_and(|(sealed, _)| sealed > size) {
+        findings.add(format!("the checkpoint covers more entries than the {size} there are"));
+    }
+    for_each_entry(reader, size, progress, |index, bytes| {
+        if sealed.is_some_and(|(size, root)| size == index && frontier.root() != root) {
+            findings.add(format!("the first {index} entries do not have the root the checkpoint signed"));
+        }
+        frontier.append(leaf_hash(bytes));
+        match Entry::from_bytes(bytes) {
+            Ok(entry) => {
+                fold.add(&entry, index, |_, _, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
+            }
+            Err(error) => findings.add(format!("entry {index}: {error}")),
+        }
+    })?;
+    if frontier.size() != size {
+        findings.add(format!("entry {} is missing", frontier.size()));
+    } else if frontier.root() != rows.head.root() {
+        findings.add("the entries do not have the root of the head".to_owned());
+    }
+    if sealed.is_some_and(|(sealed, root)| sealed == size && frontier.root() != root) {
+        findings.add(format!("the {size} entries do not have the root the checkpoint signed"));
+    }
+    let (agents, conversations) = (rows.agents.len(), rows.conversations.len());
+    for row in rows.agents {
+        let id = row.profile.agent_id.clone();
+        if fold.agents.remove(&id).as_ref() != Some(&row) {
+            findings.add(format!("the row of {id} does not follow from its entries"));
+        }
+    }
+    for (agent, id, row) in rows.conversations {
+        let name = interlock_core::display(&id).to_string();
+        if fold.conversations.remove(&(agent.clone(), id)).as_ref() != Some(&row) {
+            findings.add(format!("the row of conversation `{name}` of {agent} does not follow from its entries"));
+        }
+    }
+    for id in fold.agents.keys() {
+        findings.add(format!("{id} has entries and no row"));
+    }
+    for ((agent, id), row) in &fold.conversations {
+        if *row != Conversation::default() {
+            let name = interlock_core::display(id);
+            findings.add(format!("conversation `{name}` of {agent} has entries and no row"));
+        }
+    }
+    let (findings, findings_count) = (findings.told, findings.count);
+    Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
+}
+
+/// What deciding again found.
+#[derive(Debug)]
+pub struct Replay {
+    /// How many entries were read.
+    pub entries: u64,
+    /// How many rulings were decided again.
+    pub rulings: u64,
+    /// Requests that were malformed; there is nothing to decide about them.
+    pub malformed: u64,
+    /// The rulings that come out differently, the first few.
+    pub differences: Vec<Difference>,
+    /// How many come out differently.
+    pub differences_count: u64,
+    /// What is wrong with the ledger itself.
+    pub findings: Vec<String>,
+}
+
+/// A ruling that comes out differently.
+#[derive(Debug)]
+pub struct Difference {
+    /// The entry.
+    pub index: u64,
+    /// The decision's id.
+    pub decision_id: String,
+    /// What was asked.
+    pub action: String,
+    /// What was decided.
+    pub recorded: Decision,
+    /// What is decided now; `None` if it would need the text.
+    pub decided: Option<Decision>,
+}
+
+/// Decides every ruling again, with the bundle that was in force or with another one. With another bundle, what its
+/// rules would say about the text is not known; what the recorded ones said is used.
+pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progress<'_>) -> Result<Replay, AuditFault> {
+    let size = reader.head()?.size();
+    let mut fold = Fold::default();
+    let mut replay = Replay {
+        entries: size,
+        rulings: 0,
+        malformed: 0,
+        differences: Vec::new(),
+        differences_count: 0,
+        findings: Vec::new(),
+    };
+    let mut findings = Findings::default();
+    let mut bundles: HashMap<Digest, Option<Arc<Bundle>>> = HashMap::new();
+    for_each_entry(reader, size, progress, |index, bytes| {
+        let entry = match Entry::from_bytes(bytes) {
+            Ok(entry) => entry,
+            Err(error) => return findings.add(format!("entry {index}: {error}")),
+        };
+        if let Body::BundleActivated(activated) = &entry.body {
+            let bundle = Bundle::from_text(&activated.text).ok().map(Arc::new);
+            bundles.insert(Digest::of(&[&activated.text]), bundle);
+        }
+        let decide_again = |agent: &Agent, conversation: &Conversation, ruled: &Ruled| {
+            let Some(facts) = &ruled.facts else {
+                replay.malformed = replay.malformed.saturating_add(1);
+                return;
+            };
+            let recorded = bundles.get(&ruled.bundle).and_then(Option::as_deref);
+            let bundle = other.or(recorded);
+            let decided = bundle.and_then(|bundle| {
+                let evidence = ruled.evidence.clone().map(|mut evidence| {
+                    if other.is_some() {
+                        evidence.bundle = bundle.digest();
+                    }
+                    evidence
+                });
+                decide(bundle, agent, conversation, facts, evidence.as_ref(), entry.at).ok()
+            });
+            replay.rulings = replay.rulings.saturating_add(1);
+            if decided.as_ref() != Some(&ruled.ruling) {
+                replay.differences_count = replay.differences_count.saturating_add(1);
+                if replay.differences.len() < FINDINGS_MAX {
+                    replay.differences.push(Difference {
+                        index,
+                        decision_id: ruled.decision_id.clone(),
+                        action: facts.action.shown().to_owned(),
+                        recorded: ruled.ruling.decision,
+                        decided: decided.map(|ruling| ruling.decision),
+                    });
+                }
+            }
+        };
+        fold.add(&entry, index, decide_again, |reason| findings.add(format!("entry {index}: {reason}")));
+    })?;
+    replay.findings = findings.told;
+    Ok(replay)
+}
+
+fn for_each_entry(
+    reader: &mut dyn Reader,
+    size: u64,
+    progress: Progress<'_>,
+    mut each: impl FnMut(u64, &[u8]),
+) -> Result<(), StoreFault> {
+    let mut index = 0;
+    while index < size {
+        let left = usize::try_from(size.saturating_sub(index)).unwrap_or(PAGE);
+        let page = reader.entries(index, PAGE.min(left))?;
+        if page.is_empty() {
+            break;
+        }
+        for bytes in page {
+            each(index, &bytes);
+            index = index.saturating_add(1);
+        }
+        progress(index, size);
+    }
+    Ok(())
+}
+
+#[derive(Default)]
+struct Findings {
+    told: Vec<String>,
+    count: u64,
+}
+
+impl Findings {
+    fn add(&mut self, finding: String) {
+        self.count = self.count.saturating_add(1);
+        if self.told.len() < FINDINGS_MAX {
+            self.told.push(finding);
+        }
+    }
+}
+
+/// The rows that follow from the entries so far.
+#[derive(Default)]
+struct Fold {
+    agents: HashMap<String, Agent>,
+    conversations: HashMap<(String, String), Conversation>,
+    clock: u64,
+}
+
+impl Fold {
+    fn add(
+        &mut self,
+        entry: &Entry,
+        index: u64,
+        before: impl FnOnce(&Agent, &Conversation, &Ruled),
+        mut wrong: impl FnMut(&str),
+    ) {
+        if entry.at < self.clock {
+            wrong("it is older than the entry before it");
+        }
+        self.clock = self.clock.max(entry.at);
+        match &entry.body {
+            Body::Registered(registered) => {
+                let id = &registered.profile.agent_id;
+                if entry.agent.as_ref() != Some(id) || entry.agent_seq != Some(1) || entry.previous.is_some() {
+                    wrong("it is not the first entry of the agent it registers");
+                }
+                if self.agents.insert(id.clone(), apply_registered(registered, index)).is_some() {
+                    wrong("the agent was registered before");
+                }
+            }
+            Body::Ruled(ruled) => {
+                let id = entry.agent.as_deref().unwrap_or("");
+                let Some(agent) = self.agents.get_mut(id) else { return wrong("its agent was never registered") };
+                let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
+                if (entry.agent_seq, entry.previous) != expected {
+                    wrong("it does not follow the agent's entry before it");
+                }
+                let mut none = Conversation::default();
+                let conversation = match &ruled.facts {
+                    Some(facts) => {
+                        let key = (id.to_owned(), facts.conversation.clone());
+                        let conversation = self.conversations.entry(key).or_default();
+                        let figures = Figures::read(agent, conversation, facts, entry.at);
+                        if ruled.figures != Some(figures) {
+                            wrong("the figures it was decided on are not those of that moment");
+                        }
+                        conversation
+                    }
+                    None => &mut none,
+                };
+                before(agent, conversation, ruled);
+                apply_ruled(agent, conversation, ruled, entry.at, index);
+            }
+            Body::BundleActivated(_) | Body::Unauthenticated(_) => {}
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The checkpoint: size and root of the ledger, signed, in a file of its own.
+//!
+//! A database can lose acknowledged rows to a damaged log and call itself sound. The file says how far it had come; at
+//! start the database must have come as far. The form is the C2SP tlog-checkpoint, signed as a note with Ed25519.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use interlock_core::Digest;
+use interlock_core::ledger::Frontier;
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+
+use crate::clock::{Entropy, hex};
+
+/// The name of the file in a data directory.
+const FILE_NAME: &str = "checkpoint";
+const KEY_NAME: &str = "ledger.key";
+/// Says what the log covers: whoever can write as this user can replace log, key and checkpoint together.
+const REACH: &str = "same-user";
+/// The signature type of Ed25519 in signed notes.
+const NOTE_ED25519: u8 = 1;
+
+/// The key a ledger signs its checkpoints with.
+pub struct LedgerKey {
+    pair: Ed25519KeyPair,
+    origin: String,
+}
+
+impl std::fmt::Debug for LedgerKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LedgerKey").field("origin", &self.origin).finish_non_exhaustive()
+    }
+}
+
+impl LedgerKey {
+    /// Reads the key of a data directory, making one if there is none.
+    pub fn open(directory: &Path, entropy: &dyn Entropy) -> io::Result<LedgerKey> {
+        let path = directory.join(KEY_NAME);
+        let seed = match fs::read_to_string(&path) {
+            Ok(text) => unhex(text.trim()).ok_or_else(|| io::Error::other("ledger.key is damaged"))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let mut seed = [0; 32];
+                entropy.fill(&mut seed)?;
+                write_new(&path, format!("{}\n", hex(&seed)).as_bytes())?;
+                seed
+            }
+            Err(error) => return Err(error),
+        };
+        LedgerKey::from_seed(&seed)
+    }
+
+    /// A key from its seed.
+    pub fn from_seed(seed: &[u8; 32]) -> io::Result<LedgerKey> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| io::Error::other("ledger.key is no key"))?;
+        let short = Digest::of_bytes(pair.public_key().as_ref()).bytes();
+        let origin = format!("interlock/{}", hex(short.get(..8).unwrap_or_default()));
+        Ok(LedgerKey { pair, origin })
+    }
+
+    /// Names the ledger: derived from its key.
+    pub fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    /// The first bytes of a hash over name, type and key, as signed notes have it.
+    fn hash(&self) -> [u8; 4] {
+        let text = [self.origin.as_bytes(), b"\n", &[NOTE_ED25519], self.pair.public_key().as_ref()].concat();
+        Digest::of_bytes(&text).bytes().first_chunk().copied().unwrap_or_default()
+    }
+
+    /// Signs a checkpoint.
+    pub fn sign(&self, frontier: &Frontier) -> String {
+        let body = body_of(&self.origin, frontier.size(), frontier.root());
+        let signature = self.pair.sign(body.as_bytes());
+        let signed = [self.hash().as_slice(), signature.as_ref()].concat();
+        format!("{body}\n\u{2014} {} {}\n", self.origin, BASE64.encode(signed))
+    }
+
+    /// Reads a checkpoint that this key signed.
+    pub fn open_note(&self, note: &str) -> Option<Checkpoint> {
+        let (body, signatures) = note.split_once("\n\n")?;
+        let body = format!("{body}\n");
+        let line = signatures.lines().find_map(|line| line.strip_prefix(&format!("\u{2014} {} ", self.origin)))?;
+        let signed = BASE64.decode(line).ok()?;
+        let signature = signed.strip_prefix(&self.hash())?;
+        let key = UnparsedPublicKey::new(&ED25519, self.pair.public_key());
+        key.verify(body.as_bytes(), signature).ok()?;
+        let mut lines = body.lines();
+        let (origin, size, root) = (lines.next()?, lines.next()?.parse().ok()?, BASE64.decode(lines.next()?).ok()?);
+        let root = Digest::from_bytes(root.try_into().ok()?);
+        (origin == self.origin).then_some(Checkpoint { size, root })
+    }
+}
+
+fn body_of(origin: &str, size: u64, root: Digest) -> String {
+    format!("{origin}\n{size}\n{}\n{REACH}\n", BASE64.encode(root.bytes()))
+}
+
+/// What a checkpoint says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// How many entries there were.
+    pub size: u64,
+    /// The root over them.
+    pub root: Digest,
+}
+
+/// The file in a data directory.
+#[derive(Debug)]
+pub struct CheckpointFile {
+    directory: PathBuf,
+    key: LedgerKey,
+}
+
+impl CheckpointFile {
+    /// The file of a data directory, whether it exists or not.
+    pub fn new(directory: &Path, key: LedgerKey) -> CheckpointFile {
+        CheckpointFile { directory: directory.to_owned(), key }
+    }
+
+    /// The key it is signed with.
+    pub fn key(&self) -> &LedgerKey {
+        &self.key
+    }
+
+    /// What the file says; `None` if there is no file. A file that is not signed by the key is an error.
+    pub fn read(&self) -> io::Result<Option<Checkpoint>> {
+        match fs::read_to_string(self.directory.join(FILE_NAME)) {
+            Ok(note) => {
+                let read = self.key.open_note(&note);
+                read.map(Some).ok_or_else(|| io::Error::other("the checkpoint is not signed by this ledger's key"))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the file: temporary file, sync, rename, sync of the directory.
+    pub fn write(&self, frontier: &Frontier) -> io::Result<()> {
+        let (temporary, path) = (self.directory.join(".checkpoint.tmp"), self.directory.join(FILE_NAME));
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        write_new(&temporary, self.key.sign(frontier).as_bytes())?;
+        fs::rename(&temporary, &path)?;
+        File::open(&self.directory)?.sync_all()
+    }
+}
+
+/// Writes a file that must not exist, for its owner only, and returns once it is on disk.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    match path.parent() {
+        Some(parent) => File::open(parent)?.sync_all(),
+        None => Ok(()),
+    }
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    Digest::parse(&format!("sha256:{text}")).map(Digest::bytes)
+}

@@ -1,0 +1,141 @@
+//! A store in memory: the model the others are compared with, and what the simulation crashes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use interlock_core::Digest;
+use interlock_core::action::{Agent, Conversation};
+use interlock_core::ledger::Frontier;
+
+use super::store::{Changes, KEPT_MS, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
+
+/// A store in memory. Clones share what they hold.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    entries: Vec<Vec<u8>>,
+    agents: BTreeMap<String, Arc<Agent>>,
+    conversations: BTreeMap<(String, String), Conversation>,
+    kept: BTreeMap<(String, Digest), KeptAnswer>,
+    frontiers: BTreeMap<u64, Frontier>,
+}
+
+impl MemoryStore {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Nothing here panics half way through a change.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for MemoryStore {
+    fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
+        Ok(Box::new(MemoryTxn { held: self.held(), pending: Vec::new() }))
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreFault> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
+        Ok(Box::new(self.clone()))
+    }
+
+    fn forget_frontiers_below(&mut self, size: u64) -> Result<(), StoreFault> {
+        let mut held = self.held();
+        let kept = held.frontiers.split_off(&size);
+        held.frontiers = kept;
+        Ok(())
+    }
+}
+
+struct MemoryTxn<'a> {
+    held: MutexGuard<'a, Held>,
+    pending: Vec<Changes>,
+}
+
+impl Txn for MemoryTxn<'_> {
+    fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault> {
+        Ok(self.held.agents.get(id).map(|agent| Agent::clone(agent)))
+    }
+
+    fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {
+        Ok(self.held.conversations.get(&(agent.to_owned(), id.to_owned())).cloned())
+    }
+
+    fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault> {
+        Ok(self.held.kept.get(&(agent.to_owned(), key)).cloned())
+    }
+
+    fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(usize::try_from(index).ok().and_then(|index| self.held.entries.get(index)).cloned())
+    }
+
+    fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
+        self.pending.push(Changes {
+            entries: changes.entries.clone(),
+            agents: changes.agents.clone(),
+            conversations: changes.conversations.clone(),
+            kept: changes.kept.clone(),
+            frontier: changes.frontier.clone(),
+        });
+        Ok(())
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<(), StoreFault> {
+        for changes in std::mem::take(&mut self.pending) {
+            let held = &mut *self.held;
+            held.entries.extend(changes.entries);
+            held.agents.extend(changes.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
+            held.conversations.extend(changes.conversations.into_iter().map(|(agent, id, row)| ((agent, id), row)));
+            let newest = changes.kept.iter().map(|(_, _, kept)| kept.at).max().unwrap_or(0);
+            held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
+            held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
+            held.frontiers.insert(changes.frontier.size(), changes.frontier);
+        }
+        Ok(())
+    }
+}
+
+impl Reader for MemoryStore {
+    fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault> {
+        Ok(self.held().agents.get(id).map(|agent| Agent::clone(agent)))
+    }
+
+    fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {
+        Ok(self.held().conversations.get(&(agent.to_owned(), id.to_owned())).cloned())
+    }
+
+    fn entries(&mut self, from: u64, count: usize) -> Result<Vec<Vec<u8>>, StoreFault> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        Ok(self.held().entries.iter().skip(from).take(count).cloned().collect())
+    }
+
+    fn head(&mut self) -> Result<Frontier, StoreFault> {
+        Ok(self.held().frontiers.last_key_value().map(|(_, frontier)| frontier.clone()).unwrap_or_default())
+    }
+
+    fn frontier(&mut self, size: u64) -> Result<Option<Frontier>, StoreFault> {
+        if size == 0 {
+            return Ok(Some(Frontier::default()));
+        }
+        Ok(self.held().frontiers.get(&size).cloned())
+    }
+
+    fn rows(&mut self) -> Result<Rows, StoreFault> {
+        let head = self.head()?;
+        let held = self.held();
+        Ok(Rows {
+            head,
+            agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),
+            conversations: held
+                .conversations
+                .iter()
+                .map(|((agent, id), row)| (agent.clone(), id.clone(), row.clone()))
+                .collect(),
+        })
+    }
+}

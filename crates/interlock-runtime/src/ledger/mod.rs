@@ -1,0 +1,29 @@
+//! The ledger: one writer decides and records in one transaction, then answers.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | what happens to a command, in order | `batch.rs` |
+//! | the thread around it, the queue, the answers | `writer.rs` |
+//! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it |
+//! | what is checked before the first command | `recovery.rs` |
+//! | the signed checkpoint file | `checkpoint.rs` |
+//! | checking and deciding again from the entries | `audit.rs` |
+
+mod audit;
+mod batch;
+mod checkpoint;
+mod memory;
+mod recovery;
+mod sqlite;
+mod store;
+mod writer;
+
+pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
+pub use batch::{Answer, Command, Recorded, Request, RuleCommand, State, run_batch};
+pub(crate) use checkpoint::write_new;
+pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey};
+pub use memory::MemoryStore;
+pub use recovery::{RecoveryFault, recover};
+pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
+pub use store::{Changes, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
+pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault};

@@ -1,0 +1,154 @@
+//! What is checked before the first command, and again after a store fault: that the store holds what was signed.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use interlock_core::Digest;
+use interlock_core::action::Millis;
+use interlock_core::bundle::Bundle;
+use interlock_core::ledger::{Body, Entry, Frontier, leaf_hash};
+
+use super::batch::State;
+use super::checkpoint::CheckpointFile;
+use super::store::{Reader, StoreFault};
+
+/// How far the clock may be behind the last entry.
+const CLOCK_BEHIND_MAX_MS: Millis = 5_000;
+/// How many entries are read at a time.
+const PAGE: usize = 4096;
+
+/// Why a ledger cannot be continued.
+#[derive(Debug)]
+pub enum RecoveryFault {
+    /// The store does not hold what the checkpoint says, or what its own head says.
+    Damaged(String),
+    /// The clock is behind the ledger.
+    Clock {
+        /// The time of the last entry.
+        last: Millis,
+        /// The time now.
+        now: Millis,
+    },
+    /// The store failed.
+    Store(StoreFault),
+    /// The checkpoint cannot be read or written.
+    Checkpoint(io::Error),
+}
+
+impl fmt::Display for RecoveryFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RecoveryFault::Damaged(reason) => f.write_str(reason),
+            RecoveryFault::Clock { last, now } => {
+                let behind = last.saturating_sub(*now);
+                write!(f, "the clock is {behind} ms behind the last entry; set it right before starting")
+            }
+            RecoveryFault::Store(fault) => fault.fmt(f),
+            RecoveryFault::Checkpoint(error) => write!(f, "checkpoint: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for RecoveryFault {}
+
+impl From<StoreFault> for RecoveryFault {
+    fn from(fault: StoreFault) -> RecoveryFault {
+        RecoveryFault::Store(fault)
+    }
+}
+
+/// Reads the state the writer continues from: the checkpoint must be in the store, and everything after it hash to the
+/// store's head. `bundle` is put into force if the ledger names none.
+pub fn recover(
+    reader: &mut dyn Reader,
+    checkpoint: Option<&CheckpointFile>,
+    bundle: &Arc<Bundle>,
+    now: Millis,
+) -> Result<State, RecoveryFault> {
+    let head = reader.head()?;
+    let sealed = match checkpoint {
+        None => Frontier::default(),
+        Some(file) => match file.read().map_err(RecoveryFault::Checkpoint)? {
+            Some(checkpoint) => {
+                let missing = || {
+                    let (size, held) = (checkpoint.size, head.size());
+                    let reason = format!("the checkpoint covers {size} entries, and the store holds {held} without it");
+                    RecoveryFault::Damaged(reason)
+                };
+                let sealed = reader.frontier(checkpoint.size)?.ok_or_else(missing)?;
+                if sealed.root() != checkpoint.root || sealed.size() > head.size() {
+                    return Err(missing());
+                }
+                sealed
+            }
+            None if head.size() == 0 => {
+                file.write(&head).map_err(RecoveryFault::Checkpoint)?;
+                Frontier::default()
+            }
+            None => {
+                return Err(RecoveryFault::Damaged("there are entries, and the checkpoint file is gone".to_owned()));
+            }
+        },
+    };
+    let (rehashed, last) = rehash(reader, sealed, head.size())?;
+    if rehashed != head {
+        return Err(RecoveryFault::Damaged("the entries after the checkpoint do not hash to the head".to_owned()));
+    }
+    let last = match last {
+        Some(last) => last,
+        None => last_time(reader, head.size())?,
+    };
+    if now.saturating_add(CLOCK_BEHIND_MAX_MS) < last {
+        return Err(RecoveryFault::Clock { last, now });
+    }
+    Ok(State { frontier: head, clock: last, bundle: Arc::clone(bundle) })
+}
+
+/// Appends the entries after a frontier to it; also the time of the last of them.
+fn rehash(
+    reader: &mut dyn Reader,
+    mut frontier: Frontier,
+    size: u64,
+) -> Result<(Frontier, Option<Millis>), RecoveryFault> {
+    let mut last = None;
+    while frontier.size() < size {
+        let left = usize::try_from(size.saturating_sub(frontier.size())).unwrap_or(PAGE);
+        let page = reader.entries(frontier.size(), PAGE.min(left))?;
+        if page.is_empty() {
+            let reason = format!("entry {} is missing", frontier.size());
+            return Err(RecoveryFault::Damaged(reason));
+        }
+        for bytes in &page {
+            frontier.append(leaf_hash(bytes));
+        }
+        last = page.last().map(|bytes| time_of(bytes)).transpose()?;
+    }
+    Ok((frontier, last))
+}
+
+fn last_time(reader: &mut dyn Reader, size: u64) -> Result<Millis, RecoveryFault> {
+    let Some(index) = size.checked_sub(1) else { return Ok(0) };
+    let page = reader.entries(index, 1)?;
+    page.first().map_or_else(|| Err(RecoveryFault::Damaged("the last entry is missing".to_owned())), |b| time_of(b))
+}
+
+fn time_of(bytes: &[u8]) -> Result<Millis, RecoveryFault> {
+    Entry::from_bytes(bytes).map(|entry| entry.at).map_err(|error| RecoveryFault::Damaged(error.to_string()))
+}
+
+/// The digest of the bundle the ledger says is in force: that of its last activation among the last entries.
+pub(crate) fn active_bundle(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>, RecoveryFault> {
+    const LOOK_BACK: u64 = 4096;
+    let from = size.saturating_sub(LOOK_BACK);
+    let entries = reader.entries(from, usize::try_from(LOOK_BACK).unwrap_or(PAGE))?;
+    for bytes in entries.iter().rev() {
+        let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+        match entry.body {
+            Body::BundleActivated(bundle) => return Ok(Some(Digest::of(&[&bundle.text]))),
+            Body::Ruled(ruled) => return Ok(Some(ruled.bundle)),
+            Body::Registered(_) | Body::Unauthenticated(_) => {}
+        }
+    }
+    Ok(None)
+}

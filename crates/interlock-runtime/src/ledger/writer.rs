@@ -1,0 +1,388 @@
+//! The writer: one thread, one queue, one store. It drains the queue, runs the batch, and answers after the commit.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use interlock_core::Code;
+use interlock_core::action::{Agent, Millis};
+use interlock_core::bundle::Bundle;
+use interlock_core::ledger::UnauthenticatedRequests;
+
+use super::batch::{Answer, Command, State, run_batch};
+use super::checkpoint::CheckpointFile;
+use super::recovery::{RecoveryFault, active_bundle, recover};
+use super::store::{Reader, Store, StoreFault};
+use crate::clock::{Clock, Entropy};
+
+/// How many commands may wait; more are refused.
+pub const QUEUE_LEN: usize = 4096;
+/// How many commands one transaction takes.
+const BATCH_LEN: usize = 512;
+/// A checkpoint is written at most this often.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
+/// Unauthenticated requests are counted in one entry this often.
+const NOISE_INTERVAL: Duration = Duration::from_secs(60);
+/// How many agents are remembered for reading.
+const AGENTS_LEN: usize = 50_000;
+
+/// What the writer stands on.
+pub struct Ports {
+    /// Where it records.
+    pub store: Box<dyn Store>,
+    /// Tells the time.
+    pub clock: Arc<dyn Clock>,
+    /// Draws ids.
+    pub entropy: Arc<dyn Entropy>,
+    /// The file beside the store; a store in memory has none.
+    pub checkpoint: Option<CheckpointFile>,
+}
+
+impl std::fmt::Debug for Ports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ports").finish_non_exhaustive()
+    }
+}
+
+/// What the writer counts.
+#[derive(Debug, Default)]
+pub struct LedgerMetrics {
+    /// Commands waiting or in a batch.
+    pub waiting: AtomicU64,
+    /// Batches committed.
+    pub batches: AtomicU64,
+    /// Commands answered from committed batches.
+    pub commands: AtomicU64,
+    /// Microseconds spent in batches, commit included.
+    pub batch_micros: AtomicU64,
+    /// Batches that failed.
+    pub faults: AtomicU64,
+    /// Commands refused because the queue was full.
+    pub refused: AtomicU64,
+}
+
+/// Why a ledger could not be stopped cleanly.
+#[derive(Debug)]
+pub struct StopFault(pub String);
+
+type Reply = Box<dyn FnOnce(Answer) + Send>;
+
+struct Job {
+    command: Command,
+    reply: Reply,
+}
+
+/// A handle to the writer and to what it has committed.
+#[derive(Clone)]
+pub struct Ledger {
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ledger").field("size", &self.size()).finish_non_exhaustive()
+    }
+}
+
+struct Shared {
+    queue: Mutex<Option<SyncSender<Job>>>,
+    thread: Mutex<Option<JoinHandle<Result<(), StopFault>>>>,
+    agents: RwLock<HashMap<String, Arc<Agent>>>,
+    reader: Mutex<Box<dyn Reader>>,
+    size: AtomicU64,
+    ready: AtomicBool,
+    clock: Arc<dyn Clock>,
+    metrics: LedgerMetrics,
+    unknown_agent: AtomicU64,
+    wrong_token: AtomicU64,
+}
+
+impl Ledger {
+    /// Checks the store, puts the bundle into force and starts the writer.
+    pub fn start(ports: Ports, bundle: Arc<Bundle>) -> Result<Ledger, RecoveryFault> {
+        let Ports { mut store, clock, entropy, checkpoint } = ports;
+        let mut reader = store.reader()?;
+        let mut state = recover(reader.as_mut(), checkpoint.as_ref(), &bundle, clock.now())?;
+        if active_bundle(reader.as_mut(), state.frontier.size())? != Some(bundle.digest()) {
+            let activate = vec![Command::Activate(Arc::clone(&bundle))];
+            run_batch(store.as_mut(), &mut state, activate, clock.now(), entropy.as_ref())?;
+        }
+        let (queue, jobs) = sync_channel(QUEUE_LEN);
+        let shared = Arc::new(Shared {
+            queue: Mutex::new(Some(queue)),
+            thread: Mutex::new(None),
+            agents: RwLock::default(),
+            reader: Mutex::new(reader),
+            size: AtomicU64::new(state.frontier.size()),
+            ready: AtomicBool::new(true),
+            clock: Arc::clone(&clock),
+            metrics: LedgerMetrics::default(),
+            unknown_agent: AtomicU64::new(0),
+            wrong_token: AtomicU64::new(0),
+        });
+        let now = Instant::now();
+        let writer = Writer {
+            store,
+            clock,
+            entropy,
+            checkpoint,
+            bundle,
+            state: Some(state),
+            shared: Arc::clone(&shared),
+            sealed: None,
+            sealed_at: now.checked_sub(CHECKPOINT_INTERVAL).unwrap_or(now),
+            counted_at: now,
+        };
+        let spawned = thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(&jobs));
+        let thread = spawned.map_err(RecoveryFault::Checkpoint)?;
+        *lock(&shared.thread) = Some(thread);
+        Ok(Ledger { shared })
+    }
+
+    /// Hands a command to the writer. The answer comes after the commit, whoever still waits for it. A full queue or a
+    /// stopped writer answers at once, with a fault.
+    pub fn submit(&self, command: Command, reply: impl FnOnce(Answer) + Send + 'static) {
+        let queue = lock(&self.shared.queue).clone();
+        let Some(queue) = queue else { return reply(Answer::Fault(Code::FaultBusy)) };
+        self.shared.metrics.waiting.fetch_add(1, Ordering::Relaxed);
+        let refused = match queue.try_send(Job { command, reply: Box::new(reply) }) {
+            Ok(()) => return,
+            Err(TrySendError::Full(job) | TrySendError::Disconnected(job)) => job,
+        };
+        self.shared.metrics.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.shared.metrics.refused.fetch_add(1, Ordering::Relaxed);
+        (refused.reply)(Answer::Fault(Code::FaultBusy));
+    }
+
+    /// Hands a command to the writer and waits for its answer.
+    pub fn submit_and_wait(&self, command: Command) -> Answer {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        self.submit(command, move |answer| {
+            let _ = sender.send(answer);
+        });
+        receiver.recv().unwrap_or(Answer::Fault(Code::FaultInternal))
+    }
+
+    /// How many entries are committed.
+    pub fn size(&self) -> u64 {
+        self.shared.size.load(Ordering::Acquire)
+    }
+
+    /// Whether commands are accepted.
+    pub fn is_ready(&self) -> bool {
+        self.shared.ready.load(Ordering::Acquire)
+    }
+
+    /// What the writer counts.
+    pub fn metrics(&self) -> &LedgerMetrics {
+        &self.shared.metrics
+    }
+
+    /// The time, as the writer tells it.
+    pub fn now(&self) -> Millis {
+        self.shared.clock.now()
+    }
+
+    /// An agent as last committed.
+    pub fn agent(&self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
+        if let Some(agent) = self.shared.agents.read().unwrap_or_else(PoisonError::into_inner).get(id) {
+            return Ok(Some(Arc::clone(agent)));
+        }
+        let found = lock(&self.shared.reader).agent(id)?.map(Arc::new);
+        if let Some(agent) = &found {
+            let mut agents = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
+            // What the writer published meanwhile is newer.
+            return Ok(Some(Arc::clone(agents.entry(id.to_owned()).or_insert_with(|| Arc::clone(agent)))));
+        }
+        Ok(None)
+    }
+
+    /// The bytes of an entry.
+    pub fn entry(&self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(lock(&self.shared.reader).entries(index, 1)?.pop())
+    }
+
+    /// Counts a request that proved no identity.
+    pub fn count_unauthenticated(&self, code: Code) {
+        let counter = if code == Code::AgentUnknown { &self.shared.unknown_agent } else { &self.shared.wrong_token };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes no more commands, finishes those it has, writes the checkpoint.
+    pub fn stop(&self) -> Result<(), StopFault> {
+        self.shared.ready.store(false, Ordering::Release);
+        drop(lock(&self.shared.queue).take());
+        let thread = lock(&self.shared.thread).take();
+        match thread.map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) => Err(StopFault("the writer died".to_owned())),
+            None => Ok(()),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Writer {
+    store: Box<dyn Store>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    checkpoint: Option<CheckpointFile>,
+    bundle: Arc<Bundle>,
+    /// `None` after a fault, until everything has been read again.
+    state: Option<State>,
+    shared: Arc<Shared>,
+    /// The size the last checkpoint covers, once one was written.
+    sealed: Option<u64>,
+    sealed_at: Instant,
+    counted_at: Instant,
+}
+
+/// Ends the process if the writer dies: nobody could record anything any more.
+struct DeadWriter;
+
+impl Drop for DeadWriter {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
+        }
+    }
+}
+
+impl Writer {
+    fn run(mut self, jobs: &Receiver<Job>) -> Result<(), StopFault> {
+        let _dead = DeadWriter;
+        loop {
+            let first = match jobs.recv_timeout(CHECKPOINT_INTERVAL) {
+                Ok(job) => Some(job),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return self.finish(),
+            };
+            if first.is_none() {
+                self.store.idle();
+            }
+            let mut batch: Vec<Job> = first.into_iter().collect();
+            while batch.len() < BATCH_LEN
+                && let Ok(job) = jobs.try_recv()
+            {
+                batch.push(job);
+            }
+            self.count_noise(&mut batch);
+            if !batch.is_empty() {
+                self.run_jobs(batch);
+            }
+            if self.sealed_at.elapsed() >= CHECKPOINT_INTERVAL
+                && let Err(error) = self.seal()
+            {
+                // Without a checkpoint a loss could go unnoticed, so nothing more is accepted until it can be written.
+                self.fault(&format!("checkpoint: {error}"));
+            }
+        }
+    }
+
+    fn run_jobs(&mut self, batch: Vec<Job>) {
+        let count = u64::try_from(batch.len()).unwrap_or(0);
+        let (commands, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(|job| (job.command, job.reply)).unzip();
+        let start = Instant::now();
+        let result = self.commit(commands);
+        let metrics = &self.shared.metrics;
+        metrics.batch_micros.fetch_add(u64::try_from(start.elapsed().as_micros()).unwrap_or(0), Ordering::Relaxed);
+        metrics.waiting.fetch_sub(count, Ordering::Relaxed);
+        match result {
+            Ok(answers) => {
+                metrics.batches.fetch_add(1, Ordering::Relaxed);
+                metrics.commands.fetch_add(count, Ordering::Relaxed);
+                for (reply, answer) in replies.into_iter().zip(answers) {
+                    reply(answer);
+                }
+            }
+            Err(fault) => {
+                self.fault(&fault);
+                for reply in replies {
+                    reply(Answer::Fault(Code::FaultStore));
+                }
+            }
+        }
+    }
+
+    /// Runs a batch on what was read last, reading again after a fault.
+    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Answer>, String> {
+        let now = self.clock.now();
+        let state = match &mut self.state {
+            Some(state) => state,
+            None => {
+                self.store.reopen().map_err(|fault| fault.to_string())?;
+                let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
+                let recovered = recover(reader.as_mut(), self.checkpoint.as_ref(), &self.bundle, now);
+                let state = recovered.map_err(|fault| fault.to_string())?;
+                *lock(&self.shared.reader) = reader;
+                self.shared.agents.write().unwrap_or_else(PoisonError::into_inner).clear();
+                self.shared.ready.store(true, Ordering::Release);
+                self.state.insert(state)
+            }
+        };
+        let ran = run_batch(self.store.as_mut(), state, commands, now, self.entropy.as_ref());
+        let (answers, agents) = ran.map_err(|fault| fault.to_string())?;
+        let size = state.frontier.size();
+        let mut published = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
+        if published.len() >= AGENTS_LEN {
+            published.clear();
+        }
+        published.extend(agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
+        drop(published);
+        self.shared.size.store(size, Ordering::Release);
+        Ok(answers)
+    }
+
+    fn fault(&mut self, reason: &str) {
+        self.state = None;
+        self.shared.ready.store(false, Ordering::Release);
+        self.shared.metrics.faults.fetch_add(1, Ordering::Relaxed);
+        eprintln!("interlock: the ledger is not available, everything is denied: {reason}");
+    }
+
+    fn count_noise(&mut self, batch: &mut Vec<Job>) {
+        if self.counted_at.elapsed() < NOISE_INTERVAL {
+            return;
+        }
+        self.counted_at = Instant::now();
+        let unknown_agent = self.shared.unknown_agent.swap(0, Ordering::Relaxed);
+        let wrong_token = self.shared.wrong_token.swap(0, Ordering::Relaxed);
+        if unknown_agent > 0 || wrong_token > 0 {
+            let command = Command::CountUnauthenticated(UnauthenticatedRequests { unknown_agent, wrong_token });
+            self.shared.metrics.waiting.fetch_add(1, Ordering::Relaxed);
+            batch.push(Job { command, reply: Box::new(|_| {}) });
+        }
+    }
+
+    /// Writes the checkpoint, if there is something new to cover.
+    fn seal(&mut self) -> io::Result<()> {
+        self.sealed_at = Instant::now();
+        let (Some(file), Some(state)) = (&self.checkpoint, &self.state) else { return Ok(()) };
+        let size = state.frontier.size();
+        if self.sealed == Some(size) {
+            return Ok(());
+        }
+        file.write(&state.frontier)?;
+        self.sealed = Some(size);
+        self.store.forget_frontiers_below(size).map_err(|fault| io::Error::other(fault.to_string()))
+    }
+
+    fn finish(mut self) -> Result<(), StopFault> {
+        let mut last = Vec::new();
+        self.counted_at = self.counted_at.checked_sub(NOISE_INTERVAL).unwrap_or(self.counted_at);
+        self.count_noise(&mut last);
+        if !last.is_empty() {
+            self.run_jobs(last);
+        }
+        self.seal().map_err(|error| StopFault(format!("the checkpoint could not be written: {error}")))?;
+        self.store.idle();
+        Ok(())
+    }
+}

@@ -1,0 +1,167 @@
+//! What must hold before a server opens its store: no foreign code in the process, no foreign hands on the files.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use interlock_core::Code;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::clock::{Entropy, hex};
+use crate::ledger::RecoveryFault;
+
+/// Why a server does not start.
+#[derive(Debug)]
+pub struct StartupFault {
+    /// For machines.
+    pub code: Code,
+    /// For people: what is wrong and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for StartupFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl std::error::Error for StartupFault {}
+
+impl StartupFault {
+    fn new(code: Code, message: impl Into<String>) -> StartupFault {
+        StartupFault { code, message: message.into() }
+    }
+}
+
+impl From<RecoveryFault> for StartupFault {
+    fn from(fault: RecoveryFault) -> StartupFault {
+        let code = match fault {
+            RecoveryFault::Damaged(_) | RecoveryFault::Checkpoint(_) => Code::LedgerDamaged,
+            RecoveryFault::Clock { .. } => Code::EnvironmentClock,
+            RecoveryFault::Store(_) => Code::FaultStore,
+        };
+        StartupFault::new(code, fault.to_string())
+    }
+}
+
+/// Variables that make the loader run foreign code in this process.
+const LOADERS: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
+/// Set by `cargo run`, so it is only worth a word.
+const WORTH_A_WORD: &str = "LD_LIBRARY_PATH";
+
+/// Refuses an environment that loads foreign code. Returns what is worth a word.
+pub fn check_environment<'a>(
+    variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
+) -> Result<Vec<String>, StartupFault> {
+    let mut words = Vec::new();
+    for (name, value) in variables.filter(|(_, value)| !value.is_empty()) {
+        if LOADERS.iter().any(|loader| name == *loader) {
+            let name = name.to_string_lossy();
+            let message = format!("{name} loads foreign code into this process; unset it ({} bytes)", value.len());
+            return Err(StartupFault::new(Code::EnvironmentLoader, message));
+        }
+        if name == WORTH_A_WORD {
+            words.push(format!("{WORTH_A_WORD} is set: libraries may come from there"));
+        }
+    }
+    Ok(words)
+}
+
+/// Refuses a file or directory that others own or can write, or that lies in a directory they can write.
+pub fn check_files(path: &Path) -> Result<(), StartupFault> {
+    let refused = |path: &Path, what: &str| {
+        let message = format!("{} {what}; make it yours alone (chown, chmod go-w)", path.display());
+        Err(StartupFault::new(Code::EnvironmentFiles, message))
+    };
+    let own = rustix::process::geteuid().as_raw();
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    if found.uid() != own {
+        return refused(path, "belongs to another user");
+    }
+    if others_may_write(&found) {
+        return refused(path, "can be written by others");
+    }
+    let resolved = fs::canonicalize(path).map_err(|error| {
+        StartupFault::new(Code::EnvironmentFiles, format!("{} cannot be resolved: {error}", path.display()))
+    })?;
+    for ancestor in resolved.ancestors().skip(1) {
+        let Ok(found) = fs::metadata(ancestor) else { continue };
+        let sticky = found.mode() & 0o1000 != 0;
+        if others_may_write(&found) && !sticky {
+            return refused(ancestor, "can be written by others");
+        }
+        if found.uid() != own && found.uid() != 0 {
+            return refused(ancestor, "belongs to another user");
+        }
+    }
+    Ok(())
+}
+
+fn others_may_write(found: &Metadata) -> bool {
+    found.mode() & 0o022 != 0
+}
+
+/// A data directory that this process holds alone.
+#[derive(Debug)]
+pub struct DataDirectory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDirectory {
+    /// Makes the directory if there is none, checks who can write to it, and takes it.
+    pub fn take(path: &Path) -> Result<DataDirectory, StartupFault> {
+        let fault = |what: &str, error: &io::Error| {
+            StartupFault::new(Code::FaultStore, format!("{} {what}: {error}", path.display()))
+        };
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| fault("cannot be made", &error))?;
+        check_files(path)?;
+        for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))?.flatten() {
+            check_files(&entry.path())?;
+        }
+        let lock = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
+        let lock = lock.map_err(|error| fault("cannot be locked", &error))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
+            let message = format!("another process holds {}; stop it or use another --data", path.display());
+            StartupFault::new(Code::EnvironmentInUse, message)
+        })?;
+        Ok(DataDirectory { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Reads the operator's key from a file, making one if there is none.
+pub fn operator_key(path: &Path, entropy: &dyn Entropy) -> Result<String, StartupFault> {
+    let fault =
+        |error: &io::Error| StartupFault::new(Code::FaultStore, format!("{} cannot be used: {error}", path.display()));
+    match fs::read_to_string(path) {
+        Ok(text) => {
+            check_files(path)?;
+            let key = text.trim().to_owned();
+            if key.len() < 16 {
+                let message = format!("{} holds no key; remove it to have one made", path.display());
+                return Err(StartupFault::new(Code::EnvironmentFiles, message));
+            }
+            Ok(key)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let mut bytes = [0; 32];
+            entropy.fill(&mut bytes).map_err(|error| fault(&error))?;
+            let key = format!("interlock_{}", hex(&bytes));
+            crate::ledger::write_new(path, format!("{key}\n").as_bytes()).map_err(|error| fault(&error))?;
+            Ok(key)
+        }
+        Err(error) => Err(fault(&error)),
+    }
+}

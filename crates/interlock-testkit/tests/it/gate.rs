@@ -1,0 +1,43 @@
+//! The cases of the action gate, through HTTP.
+
+use std::collections::BTreeMap;
+
+use interlock_core::Code;
+use interlock_testkit::gate;
+use interlock_testkit::service::Server;
+
+#[test]
+fn every_case_of_the_gate_holds_through_http() {
+    let (mut count, mut wrong) = (0, Vec::new());
+    for (file, cases) in gate::load() {
+        for case in cases {
+            count += 1;
+            if let Err(reason) = gate::run(&case, Server::in_memory) {
+                wrong.push(format!("gate/{file}: {}\n  {reason}", case.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(count >= 400, "only {count} cases were found");
+}
+
+#[test]
+fn every_code_that_a_request_can_reach_has_two_cases() {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, cases) in gate::load() {
+        for case in &cases {
+            for code in case.codes() {
+                *counts.entry(code.to_owned()).or_default() += 1;
+            }
+        }
+    }
+    // Suspension comes with the operations on agents; the codes from 101 on are the state guard's.
+    let elsewhere = |code: &str| code == "QWED-AGENT-003" || code.starts_with("QWED-AGENT-STATE-1");
+    let reachable = Code::ALL.iter().map(|code| code.as_str());
+    let reachable = reachable.filter(|code| code.starts_with("QWED-AGENT-") && !elsewhere(code));
+    let own = ["INTERLOCK-REQUEST-001", "INTERLOCK-REQUEST-002", "INTERLOCK-AUTH-001"];
+    for code in reachable.chain(own) {
+        assert!(counts.get(code).is_some_and(|count| *count >= 2), "{code} has too few cases");
+    }
+    assert!(counts.keys().all(|code| Code::parse(code).is_some()), "a case names a code that does not exist");
+}

@@ -1,0 +1,26 @@
+//! The verifiers of Interlock: pure functions from a claim to evidence that can be checked again.
+//!
+//! A verifier proves, disproves or abstains. It says [`Status::Verified`] only together with a certificate that a third
+//! party can check without it; whatever it does not understand is [`Status::Uncertain`]. It stops on counted work,
+//! never on a clock, so the same text gives the same outcome on every machine. What an outcome permits is not decided
+//! here.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | arithmetic, exact | [`math`] |
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    clippy::wildcard_enum_match_arm,
+    clippy::float_arithmetic
+)]
+
+pub mod math;
+mod outcome;
+
+pub use outcome::{Check, Outcome, Status};
