@@ -17,6 +17,10 @@ use clap::{CommandFactory, Parser, Subcommand};
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
 
+/// A request is read by one thread and recorded by another; the C library's allocator is slow at that.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const EXIT_CODES: &str = "Exit codes: 0 verified or clean, 1 blocked or findings, 2 usage or fault.";
 
 /// Nothing an agent does takes effect until it is verified.

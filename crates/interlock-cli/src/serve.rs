@@ -16,7 +16,9 @@ use interlock_http::Service;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
-use interlock_runtime::startup::{DataDirectory, StartupFault, check_environment, check_files, operator_key};
+use interlock_runtime::startup::{
+    DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key,
+};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -103,10 +105,11 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
     }
     let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
-    let data = DataDirectory::take(&places.data)?;
     if let Some(home) = places.key.parent() {
+        make_directory(home)?;
         check_files(home)?;
     }
+    let data = DataDirectory::take(&places.data)?;
     let entropy = SystemEntropy::new();
     let (key, key_from) = match env::var("INTERLOCK_OPERATOR_KEY") {
         Ok(key) if !key.is_empty() => (key, "INTERLOCK_OPERATOR_KEY".to_owned()),

@@ -195,7 +195,8 @@ impl Bundle {
 
     /// What the argument rules say about an action.
     pub fn find_rules(&self, action: &ActionText<'_>) -> RuleFinding {
-        self.rules.find(self.registry.identity(action.kind), action)
+        let governed = self.registry.get(action.kind).is_none_or(|row| row.engine == Engine::ToolControl);
+        self.rules.find(self.registry.identity(action.kind), governed, action)
     }
 
     /// The state guards by name.

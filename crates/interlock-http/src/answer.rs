@@ -10,10 +10,10 @@ use interlock_core::ledger::{Body as EntryBody, Entry, Ruled};
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
 
-use crate::write::{Object, list, texts, time, usd};
+use crate::write::{Object, list, time};
 
 /// A request that gets no ruling.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Refusal {
     code: Code,
     message: String,
@@ -163,12 +163,12 @@ pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
 fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Response {
     let Ruling { decision, verification, error, charge: _, remaining } = &ruled.ruling;
     let status = error.as_ref().map_or(StatusCode::OK, |error| status_of(error.code));
-    let mut object = Object::new()
+    let mut object = Object::answer()
         .text("decision", decision.as_str())
         .text("decision_id", &ruled.decision_id)
         .raw("enforced", true)
-        .optional("verification", verification.as_ref().map(verification_object))
-        .optional("error", error.as_ref().map(error_object));
+        .optional_object("verification", verification.as_ref(), verification_object)
+        .optional_object("error", error.as_ref(), error_object);
     if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
         let query = interlock_core::json::quote(corrected);
         object = object.raw("corrected_action", format!("{before}{query}{after}"));
@@ -182,8 +182,9 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     if recorded.replayed {
         object = object.raw("replayed", true);
     }
-    let object =
-        object.raw("budget_remaining", remaining_object(remaining)).text("leaf_hash", &recorded.leaf.to_string());
+    let object = object
+        .object("budget_remaining", |object| remaining_object(object, remaining))
+        .text("leaf_hash", &recorded.leaf.to_string());
     json(status, object.end())
 }
 
@@ -200,46 +201,46 @@ fn tool_fields(object: Object, ruled: &Ruled) -> Object {
         .raw("approved", decision.lets_run())
         .optional_text("blocked_reason", error.as_ref().map(|error| error.message.as_str()))
         .raw("risk_assessment", risk.end())
-        .raw("policy_checks", texts(passed.map(String::as_str)))
+        .texts("policy_checks", passed.map(String::as_str))
 }
 
-fn verification_object(verification: &Verification) -> String {
+fn verification_object(object: Object, verification: &Verification) -> Object {
     let Verification { status, engine, risk_level, checks_passed, checks_failed } = verification;
-    Object::new()
+    object
         .text("status", status.as_str())
         .text("engine", engine.as_str())
         .text("risk_level", risk_level.as_str())
-        .raw("checks_passed", texts(checks_passed.iter().map(String::as_str)))
-        .raw("checks_failed", texts(checks_failed.iter().map(String::as_str)))
-        .end()
+        .texts("checks_passed", checks_passed.iter().map(String::as_str))
+        .texts("checks_failed", checks_failed.iter().map(String::as_str))
 }
 
-fn error_object(error: &RulingError) -> String {
-    let details = error.details.as_ref().map(|details| {
-        Object::new()
-            .raw("limit", &details.limit)
-            .raw("current", &details.current)
-            .optional_text("reset_at", details.reset_at.map(time).as_deref())
-            .end()
-    });
-    Object::new().text("code", error.code.as_str()).text("message", &error.message).optional("details", details).end()
+fn error_object(object: Object, error: &RulingError) -> Object {
+    object.text("code", error.code.as_str()).text("message", &error.message).optional_object(
+        "details",
+        error.details.as_ref(),
+        |object, details| {
+            object
+                .raw("limit", &details.limit)
+                .raw("current", &details.current)
+                .optional_text("reset_at", details.reset_at.map(time).as_deref())
+        },
+    )
 }
 
-fn remaining_object(remaining: &Remaining) -> String {
-    Object::new()
-        .limit("daily_cost_usd", usd(remaining.daily_cost_usd))
+fn remaining_object(object: Object, remaining: &Remaining) -> Object {
+    object
+        .limit("daily_cost_usd", remaining.daily_cost_usd)
         .limit("hourly_requests", remaining.hourly_requests)
         .limit("daily_tokens", remaining.daily_tokens)
-        .end()
 }
 
 /// An agent; with its token only right after its registration.
 pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
     let profile = &agent.profile;
     let permissions = Object::new()
-        .raw("allowed_engines", texts(profile.permissions.allowed_engines.iter().map(|engine| engine.as_str())))
-        .raw("allowed_tools", texts(profile.permissions.allowed_tools.iter().map(String::as_str)))
-        .raw("blocked_tools", texts(profile.permissions.blocked_tools.iter().map(String::as_str)));
+        .texts("allowed_engines", profile.permissions.allowed_engines.iter().map(|engine| engine.as_str()))
+        .texts("allowed_tools", profile.permissions.allowed_tools.iter().map(String::as_str))
+        .texts("blocked_tools", profile.permissions.blocked_tools.iter().map(String::as_str));
     let BudgetLimits {
         max_daily_cost_usd,
         max_cost_per_request_usd,
@@ -249,8 +250,8 @@ pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
         max_daily_tokens,
     } = &profile.budget;
     let budget = Object::new()
-        .limit("max_daily_cost_usd", usd(*max_daily_cost_usd))
-        .limit("max_cost_per_request_usd", usd(*max_cost_per_request_usd))
+        .limit("max_daily_cost_usd", *max_daily_cost_usd)
+        .limit("max_cost_per_request_usd", *max_cost_per_request_usd)
         .limit("max_requests_per_hour", *max_requests_per_hour)
         .limit("max_requests_per_day", *max_requests_per_day)
         .limit("max_tokens_per_request", *max_tokens_per_request)
@@ -276,9 +277,9 @@ pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
 /// What an agent may spend and has spent.
 pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> String {
     let cost = Object::new()
-        .limit("max_daily_usd", usd(limits.max_daily_cost_usd))
+        .limit("max_daily_usd", limits.max_daily_cost_usd)
         .raw("current_daily_usd", spent.day_cost(now))
-        .limit("max_per_request_usd", usd(limits.max_cost_per_request_usd));
+        .limit("max_per_request_usd", limits.max_cost_per_request_usd);
     let requests = Object::new()
         .limit("max_per_hour", limits.max_requests_per_hour)
         .raw("current_hour", spent.hour_requests(now))

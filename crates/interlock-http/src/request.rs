@@ -42,7 +42,10 @@ impl<'t> Body<'t> {
 
     /// The SHA-256 of what is asked, however it is spelled. The token is not part of it: it may be rotated meanwhile.
     pub(crate) fn digest(&self, path: &str) -> Digest {
-        Digest::of(&[path, "\n", &json::canonical(self.root())])
+        let asked = self.root().members_in_canonical_order().filter(|(key, _)| key.text() != "agent_token");
+        let asked: Vec<String> =
+            asked.map(|(key, value)| format!("{}:{}", json::quote(key.text()), json::canonical(value))).collect();
+        Digest::of(&[path, "\n", &asked.join(",")])
     }
 
     /// Reads `POST /agents/:id/verify`.

@@ -250,8 +250,8 @@ impl Service {
         }
         let key = idempotency_key(request.headers());
         let path = request.uri().path().to_owned();
-        let bytes = read_body(request).await?;
-        let body = match Body::read(&bytes) {
+        let bytes = read_body(request).await;
+        let body = match bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes)) {
             Ok(body) => body,
             // Without a token in the headers nobody is known to have asked.
             Err(refusal) => {

@@ -2,30 +2,84 @@
 
 use std::fmt::Display;
 
-use interlock_core::action::{Millis, UsdMicros};
+use interlock_core::action::Millis;
 use interlock_core::json::quote;
 
 /// An object under construction.
 pub(crate) struct Object(String);
 
+/// What most answers need, so that one allocation holds them.
+const USUAL_BYTES: usize = 768;
+
 impl Object {
+    /// An object that will be the whole answer.
+    pub(crate) fn answer() -> Object {
+        let mut text = String::with_capacity(USUAL_BYTES);
+        text.push('{');
+        Object(text)
+    }
+
     pub(crate) fn new() -> Object {
         Object("{".to_owned())
+    }
+
+    fn key(&mut self, key: &str) {
+        if !self.0.ends_with('{') {
+            self.0.push(',');
+        }
+        self.0.push('"');
+        self.0.push_str(key);
+        self.0.push_str("\":");
     }
 
     /// A member whose value is JSON already.
     pub(crate) fn raw(mut self, key: &str, value: impl Display) -> Object {
         use std::fmt::Write;
-        if self.0.len() > 1 {
-            self.0.push(',');
-        }
+        self.key(key);
         // Writing to a string does not fail.
-        let _ = write!(self.0, "\"{key}\":{value}");
+        let _ = write!(self.0, "{value}");
         self
     }
 
-    pub(crate) fn text(self, key: &str, value: &str) -> Object {
-        self.raw(key, quote(value))
+    pub(crate) fn text(mut self, key: &str, value: &str) -> Object {
+        self.key(key);
+        quote_into(&mut self.0, value);
+        self
+    }
+
+    /// A list of strings.
+    pub(crate) fn texts<'a>(mut self, key: &str, values: impl Iterator<Item = &'a str>) -> Object {
+        self.key(key);
+        self.0.push('[');
+        for (position, value) in values.enumerate() {
+            if position > 0 {
+                self.0.push(',');
+            }
+            quote_into(&mut self.0, value);
+        }
+        self.0.push(']');
+        self
+    }
+
+    /// An object within this one, in the same buffer.
+    pub(crate) fn object(mut self, key: &str, fill: impl FnOnce(Object) -> Object) -> Object {
+        self.key(key);
+        self.0.push('{');
+        let mut filled = fill(self);
+        filled.0.push('}');
+        filled
+    }
+
+    pub(crate) fn optional_object<T>(
+        self,
+        key: &str,
+        value: Option<T>,
+        fill: impl FnOnce(Object, T) -> Object,
+    ) -> Object {
+        match value {
+            Some(value) => self.object(key, |object| fill(object, value)),
+            None => self,
+        }
     }
 
     pub(crate) fn optional_text(self, key: &str, value: Option<&str>) -> Object {
@@ -56,19 +110,20 @@ impl Object {
     }
 }
 
-/// A list of strings.
-pub(crate) fn texts<'a>(values: impl Iterator<Item = &'a str>) -> String {
-    list(values.map(quote))
+/// A JSON string; most need no escape.
+fn quote_into(out: &mut String, text: &str) {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'!' | b'#'..=b'[' | b']'..=b'~')) {
+        out.push('"');
+        out.push_str(text);
+        out.push('"');
+    } else {
+        out.push_str(&quote(text));
+    }
 }
 
 /// A list of values that are JSON already.
 pub(crate) fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(","))
-}
-
-/// An amount or null.
-pub(crate) fn usd(amount: Option<UsdMicros>) -> Option<String> {
-    amount.map(|amount| amount.to_string())
 }
 
 /// `2026-11-15T12:00:30.000Z`.

@@ -1,11 +1,13 @@
 //! The way of a request: screen, verify, submit; once more if the evidence was missing, then deny.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use interlock_core::action::{ActionText, Agent, Check, Door, Engine, Evidence, Facts, Status, StepNumber, screen};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::Idempotency;
+use interlock_core::rule::Then;
 use interlock_core::{Code, Digest};
 use interlock_verifiers::math;
 
@@ -55,13 +57,13 @@ impl Gate {
         let bundle = self.bundle();
         let skip = screen(&bundle, asking.agent, &asking.facts, self.ledger.now());
         let (evidence, corrected) =
-            if skip { (None, None) } else { examine(&bundle, asking.facts.door, &asking.action).into() };
+            if skip { (None, None) } else { examine_safely(&bundle, asking.facts.door, &asking.action) };
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
 
     /// The command once more, after the writer asked for evidence under another bundle.
     pub fn prepare_again(&self, asking: &Asking<'_>, bundle: &Arc<Bundle>) -> Command {
-        let (evidence, corrected) = examine(bundle, asking.facts.door, &asking.action).into();
+        let (evidence, corrected) = examine_safely(bundle, asking.facts.door, &asking.action);
         *self.bundle.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(bundle);
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
@@ -108,13 +110,13 @@ struct Examined {
     corrected: Option<String>,
 }
 
-impl From<Examined> for (Option<Evidence>, Option<String>) {
-    fn from(examined: Examined) -> (Option<Evidence>, Option<String>) {
-        (Some(examined.evidence), examined.corrected)
-    }
+/// Reads the text of an action. A verifier that panics has found nothing, so nothing is approved.
+fn examine_safely(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(bundle, door, action)));
+    examined.map_or((None, None), |examined| (Some(examined.evidence), examined.corrected))
 }
 
-/// Reads the text of an action: the argument rules, and the verifier of its engine.
+/// The argument rules, and the verifier of its engine.
 fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
     let registered = bundle.registry().get(action.kind);
     let engine = match door {
@@ -137,8 +139,11 @@ fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
     let check = |name: &str, passed| Check { name: name.to_owned(), passed };
     match engine {
         Engine::ToolControl => {
-            evidence.status = Status::Verified;
-            evidence.checks = ["registered", "permitted", "rules", "parameters"].map(|name| check(name, true)).into();
+            let kept = found.then != Some(Then::Deny);
+            evidence.status = if kept { Status::Verified } else { Status::Failed };
+            evidence.checks = ["registered", "permitted", "rules", "parameters"]
+                .map(|name| check(name, kept || name != "rules"))
+                .into();
             let row = registered.map_or("", |row| row.risk.as_str());
             evidence.certificate = Some(Digest::of(&[action.kind, "\n", row, "\n", &bundle.digest().to_string()]));
         }

@@ -104,6 +104,13 @@ fn others_may_write(found: &Metadata) -> bool {
     found.mode() & 0o022 != 0
 }
 
+/// Makes a directory for its owner only, unless it is there.
+pub fn make_directory(path: &Path) -> Result<(), StartupFault> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let fault = |error| StartupFault::new(Code::FaultStore, format!("{} cannot be made: {error}", path.display()));
+    made.map_err(fault)
+}
+
 /// A data directory that this process holds alone.
 #[derive(Debug)]
 pub struct DataDirectory {
@@ -117,11 +124,7 @@ impl DataDirectory {
         let fault = |what: &str, error: &io::Error| {
             StartupFault::new(Code::FaultStore, format!("{} {what}: {error}", path.display()))
         };
-        fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(path)
-            .map_err(|error| fault("cannot be made", &error))?;
+        make_directory(path)?;
         check_files(path)?;
         for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))?.flatten() {
             check_files(&entry.path())?;

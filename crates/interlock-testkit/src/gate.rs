@@ -108,7 +108,12 @@ pub struct TestAgent {
 
 /// Registers an agent.
 pub fn register(client: &mut Client, body: &str) -> Result<TestAgent, String> {
-    let headers = [("authorization", &*format!("Bearer {OPERATOR_KEY}"))];
+    register_with(client, OPERATOR_KEY, body)
+}
+
+/// Registers an agent with an operator's key.
+pub fn register_with(client: &mut Client, key: &str, body: &str) -> Result<TestAgent, String> {
+    let headers = [("authorization", &*format!("Bearer {key}"))];
     let answer = client.send("POST", "/agents/register", &headers, body).map_err(|error| error.to_string())?;
     let read = |key: &str| {
         let document = json::parse(&answer.body, &Limits::STATE).ok()?;

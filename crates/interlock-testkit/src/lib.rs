@@ -5,6 +5,7 @@
 //! | how case files are read | [`conformance`] |
 //! | how cases of the action gate are read and run | [`gate`] |
 //! | a server in this process, and a client for it | [`service`] |
+//! | what the disk can do without us | [`load`] |
 //! | random JSON, schemas and states | [`generate`] |
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
@@ -13,6 +14,7 @@ pub mod conformance;
 pub mod faults;
 pub mod gate;
 pub mod generate;
+pub mod load;
 pub mod reference;
 pub mod service;
 

@@ -234,8 +234,10 @@ impl Question<'_> {
                 Ok(Asked { risk: *risk, engine: *engine, price: *price, category: *category })
             }
             (Door::Tools, row) => {
-                let allowed =
-                    name.is_some_and(|name| self.names_tool(&self.agent.profile.permissions.allowed_tools, name));
+                // What an engine verifies is no tool: listing it would let it pass unverified.
+                let is_tool = row.is_none_or(|row| row.engine == Engine::ToolControl);
+                let allowed = is_tool
+                    && name.is_some_and(|name| self.names_tool(&self.agent.profile.permissions.allowed_tools, name));
                 let listed = row.map_or(Category::Unlisted, |row| row.category);
                 let category = match (listed, allowed) {
                     (Category::Dangerous, _) => Category::Dangerous,

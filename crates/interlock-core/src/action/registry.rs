@@ -132,15 +132,19 @@ impl Registry {
         price: Option<UsdMicros>,
     ) -> Result<(), RegistryError> {
         let looser = |what| RegistryError::Looser { name: name.to_owned(), what };
-        if let Some(known) = self.types.get_mut(name) {
+        if let Some(known) = self.types.get(name) {
             if known.engine != engine {
                 return Err(looser("its engine is fixed"));
             }
-            if risk.is_some_and(|risk| risk < known.risk) {
-                return Err(looser("its risk may only rise"));
+            let identity = Arc::clone(&known.identity);
+            // What is said of one name is said of its aliases.
+            for row in self.types.values_mut().filter(|row| row.identity == identity) {
+                if risk.is_some_and(|risk| risk < row.risk) {
+                    return Err(looser("its risk may only rise"));
+                }
+                row.risk = risk.unwrap_or(row.risk);
+                row.price = price.unwrap_or(row.price);
             }
-            known.risk = risk.unwrap_or(known.risk);
-            known.price = price.unwrap_or(known.price);
             return Ok(());
         }
         if self.types.len() >= TYPES_MAX {
@@ -160,13 +164,26 @@ impl Registry {
         if !self.types.contains_key(name) {
             self.extend(name, Engine::ToolControl, Some(risk), None)?;
         }
-        let Some(known) = self.types.get_mut(name) else { return Err(RegistryError::TooMany) };
-        if known.category == Category::Dangerous && category != Category::Dangerous {
-            return Err(RegistryError::Looser { name: name.to_owned(), what: "it is dangerous" });
+        let Some(identity) = self.types.get(name).map(|row| Arc::clone(&row.identity)) else {
+            return Err(RegistryError::TooMany);
+        };
+        if self.types.get(name).is_some_and(|row| row.engine != Engine::ToolControl) {
+            return Err(RegistryError::Looser {
+                name: name.to_owned(),
+                what: "it is verified by an engine, not a tool",
+            });
         }
-        known.category = category;
-        if category == Category::Dangerous {
-            known.risk = known.risk.max(risk);
+        for (other, row) in self.types.iter_mut().filter(|(_, row)| row.identity == identity) {
+            if row.category == Category::Dangerous && category != Category::Dangerous {
+                return Err(RegistryError::Looser { name: name.to_owned(), what: "it is dangerous" });
+            }
+            // A danger is one under every name; safe is only the name that was listed.
+            if category == Category::Dangerous || **other == *name {
+                row.category = category;
+            }
+            if category == Category::Dangerous {
+                row.risk = row.risk.max(risk);
+            }
         }
         Ok(())
     }

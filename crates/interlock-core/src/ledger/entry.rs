@@ -13,6 +13,9 @@ pub const FORMAT: u32 = 1;
 /// Rises whenever `decide` may answer differently.
 pub const RULES: u32 = 1;
 
+/// What most entries need, so that one allocation holds them.
+const USUAL_BYTES: usize = 1536;
+
 /// One event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -178,7 +181,9 @@ impl Entry {
 
     /// The bytes that are stored and hashed.
     pub fn to_bytes(&self) -> Result<Vec<u8>, EntryError> {
-        serde_json::to_vec(self).map_err(|error| EntryError::Malformed(error.to_string()))
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
+        serde_json::to_writer(&mut bytes, self).map_err(|error| EntryError::Malformed(error.to_string()))?;
+        Ok(bytes)
     }
 
     /// Reads stored bytes.

@@ -89,6 +89,8 @@ pub struct Rules {
 #[derive(Debug, Clone)]
 struct Rule {
     id: String,
+    /// The identity it is about; `None` is any.
+    name: Option<String>,
     then: Then,
     args: Vec<(String, Pattern)>,
     path: Option<Pattern>,
@@ -191,23 +193,24 @@ impl Rules {
         if source.then == Then::Allow && ((unconditional && name == "*") || everything) {
             return Err(refused("would turn a default into allow".to_owned()));
         }
-        let rule = Rule { id, then: source.then, args, path, host };
+        let name = (name != "*").then(|| registry.identity(name).to_owned());
+        let rule = Rule { id, name, then: source.then, args, path, host };
         let position = self.rules.len();
         if let (Then::Allow, Some(host)) = (rule.then, &rule.host) {
             self.listed_hosts.by_host.insert(host, position);
         }
-        let index = match name.as_str() {
-            "*" => &mut self.any_name,
-            name => self.by_name.entry(registry.identity(name).to_owned()).or_default(),
+        let index = match &rule.name {
+            None => &mut self.any_name,
+            Some(name) => self.by_name.entry(name.clone()).or_default(),
         };
         index.insert(&rule, position);
         self.rules.push(rule);
         Ok(())
     }
 
-    /// What the rules say about an action. A host is listed if any rule that allows it matches.
-    pub fn find(&self, identity: &str, action: &ActionText<'_>) -> RuleFinding {
-        let subject = Subject::read(action);
+    /// What the rules say about an action. `governed` says that its whole text is arguments, for no verifier reads it.
+    pub fn find(&self, identity: &str, governed: bool, action: &ActionText<'_>) -> RuleFinding {
+        let subject = Subject::read(action, governed);
         let mut found = RuleFinding { then: None, matched: Vec::new() };
         for index in [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten() {
             index.candidates(&subject, |position| {
@@ -218,10 +221,15 @@ impl Rules {
                 }
             });
         }
+        // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
         let is_listed = |host: &str| {
             let mut listed = false;
             self.listed_hosts.by_host.candidates(host, |position| {
-                listed |= self.rules.get(position).is_some_and(|rule| rule.matches(&subject));
+                listed |= self.rules.get(position).is_some_and(|rule| {
+                    rule.name.as_deref().is_none_or(|name| name == identity)
+                        && rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
+                        && rule.matches(&subject)
+                });
             });
             listed
         };

@@ -32,11 +32,15 @@ pub(super) enum PathText {
 }
 
 impl Subject {
-    pub(super) fn read(action: &ActionText<'_>) -> Subject {
+    pub(super) fn read(action: &ActionText<'_>, governed: bool) -> Subject {
         let mut subject = Subject::default();
-        if let Some(target) = action.target.and_then(|target| target.as_str()) {
-            subject.add_text("target", target.text());
-            subject.arguments.entry("target".to_owned()).or_default().push(target.text().to_owned());
+        let texts =
+            [("target", true, action.target), ("query", governed, action.query), ("code", governed, action.code)];
+        for (name, counts, text) in texts {
+            if let Some(text) = text.filter(|_| counts).and_then(|text| text.as_str()) {
+                subject.add_text(name, text.text());
+                subject.arguments.entry(name.to_owned()).or_default().push(text.text().to_owned());
+            }
         }
         if let Some(parameters) = action.parameters {
             subject.add_value(&mut String::new(), "", parameters);

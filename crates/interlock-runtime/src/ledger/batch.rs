@@ -155,10 +155,11 @@ pub fn run_batch<S: Store + ?Sized>(
         kept: kept.into_iter().map(|((agent, key), kept)| (agent, key, kept)).collect(),
         frontier: after.frontier.clone(),
     };
+    let agents = changes.agents.clone();
     txn.write(&changes)?;
-    txn.commit()?;
+    txn.commit(changes)?;
     *state = after;
-    Ok((answers, changes.agents))
+    Ok((answers, agents))
 }
 
 /// The overlay: what the batch has read and done so far.

@@ -33,7 +33,7 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
-        Ok(Box::new(MemoryTxn { held: self.held(), pending: Vec::new() }))
+        Ok(Box::new(MemoryTxn { held: self.held() }))
     }
 
     fn reopen(&mut self) -> Result<(), StoreFault> {
@@ -43,18 +43,10 @@ impl Store for MemoryStore {
     fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
         Ok(Box::new(self.clone()))
     }
-
-    fn forget_frontiers_below(&mut self, size: u64) -> Result<(), StoreFault> {
-        let mut held = self.held();
-        let kept = held.frontiers.split_off(&size);
-        held.frontiers = kept;
-        Ok(())
-    }
 }
 
 struct MemoryTxn<'a> {
     held: MutexGuard<'a, Held>,
-    pending: Vec<Changes>,
 }
 
 impl Txn for MemoryTxn<'_> {
@@ -74,28 +66,19 @@ impl Txn for MemoryTxn<'_> {
         Ok(usize::try_from(index).ok().and_then(|index| self.held.entries.get(index)).cloned())
     }
 
-    fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
-        self.pending.push(Changes {
-            entries: changes.entries.clone(),
-            agents: changes.agents.clone(),
-            conversations: changes.conversations.clone(),
-            kept: changes.kept.clone(),
-            frontier: changes.frontier.clone(),
-        });
+    fn write(&mut self, _changes: &Changes) -> Result<(), StoreFault> {
         Ok(())
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), StoreFault> {
-        for changes in std::mem::take(&mut self.pending) {
-            let held = &mut *self.held;
-            held.entries.extend(changes.entries);
-            held.agents.extend(changes.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
-            held.conversations.extend(changes.conversations.into_iter().map(|(agent, id, row)| ((agent, id), row)));
-            let newest = changes.kept.iter().map(|(_, _, kept)| kept.at).max().unwrap_or(0);
-            held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
-            held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
-            held.frontiers.insert(changes.frontier.size(), changes.frontier);
-        }
+    fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
+        let held = &mut *self.held;
+        held.entries.extend(changes.entries);
+        held.agents.extend(changes.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
+        held.conversations.extend(changes.conversations.into_iter().map(|(agent, id, row)| ((agent, id), row)));
+        let newest = changes.kept.iter().map(|(_, _, kept)| kept.at).max().unwrap_or(0);
+        held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
+        held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
+        held.frontiers.insert(changes.frontier.size(), changes.frontier);
         Ok(())
     }
 }

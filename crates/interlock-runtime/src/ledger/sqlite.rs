@@ -1,7 +1,9 @@
 //! The embedded store: SQLite, write-ahead log, full sync, one writer.
 //!
-//! The layout is lean on purpose: counters live in the agent's row, the window in the conversation's, entries have no
-//! index beside their number. Each more row or index would cost every approval.
+//! The layout is lean on purpose: counters live in the agent's row, the window in the conversation's, the tree's edge in
+//! the last entry of each batch, and entries have no index beside their number. Each more row or index would cost every
+//! approval. Rows that were committed last are remembered, parsed; one process owns the database, so nobody else changes
+//! them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -22,8 +24,7 @@ pub const DATABASE_NAME: &str = "ledger.db";
 const LAYOUT: i64 = 1;
 
 const SCHEMA: &str = "
-    CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
-    CREATE TABLE frontiers (size INTEGER PRIMARY KEY, bytes BLOB NOT NULL) STRICT;
+    CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
     CREATE TABLE agents (id TEXT PRIMARY KEY, profile TEXT NOT NULL, live TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE conversations (agent TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (agent, id))
         STRICT, WITHOUT ROWID;
@@ -32,18 +33,43 @@ const SCHEMA: &str = "
     PRAGMA user_version = 1;
 ";
 
-/// How many profiles are remembered, parsed.
-const PROFILES_LEN: usize = 4096;
+/// How many agents and how many conversations are remembered, parsed.
+const REMEMBERED_LEN: usize = 8192;
 /// How many pages the log may have before it is folded into the database.
-const LOG_PAGES: i64 = 4000;
+const LOG_PAGES: i64 = 1000;
 
 /// The embedded store.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
     connection: Connection,
-    profiles: HashMap<String, Arc<Profile>>,
+    remembered: Remembered,
     since_tidied: bool,
+}
+
+/// Rows as last committed.
+#[derive(Debug, Default)]
+struct Remembered {
+    agents: HashMap<String, Agent>,
+    conversations: HashMap<(String, String), Conversation>,
+}
+
+impl Remembered {
+    /// What a committed batch left behind.
+    fn update(&mut self, changes: Changes) {
+        if self.agents.len() >= REMEMBERED_LEN {
+            self.agents.clear();
+        }
+        if self.conversations.len() >= REMEMBERED_LEN {
+            self.conversations.clear();
+        }
+        for agent in changes.agents {
+            self.agents.insert(agent.profile.agent_id.clone(), Agent::clone(&agent));
+        }
+        for (agent, id, row) in changes.conversations {
+            self.conversations.insert((agent, id), row);
+        }
+    }
 }
 
 impl From<rusqlite::Error> for StoreFault {
@@ -57,7 +83,7 @@ impl SqliteStore {
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreFault> {
         let path = directory.join(DATABASE_NAME);
         let connection = connect(&path)?;
-        Ok(SqliteStore { path, connection, profiles: HashMap::new(), since_tidied: false })
+        Ok(SqliteStore { path, connection, remembered: Remembered::default(), since_tidied: false })
     }
 }
 
@@ -83,23 +109,17 @@ impl Store for SqliteStore {
     fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.since_tidied = true;
-        Ok(Box::new(SqliteTxn { connection: &self.connection, profiles: &mut self.profiles, open: true }))
+        Ok(Box::new(SqliteTxn { connection: &self.connection, remembered: &mut self.remembered, open: true }))
     }
 
     fn reopen(&mut self) -> Result<(), StoreFault> {
-        self.profiles.clear();
+        self.remembered = Remembered::default();
         self.connection = connect(&self.path)?;
         Ok(())
     }
 
     fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
         Ok(Box::new(SqliteReader::open_database(&self.path)?))
-    }
-
-    fn forget_frontiers_below(&mut self, size: u64) -> Result<(), StoreFault> {
-        let delete = "DELETE FROM frontiers WHERE size < ?1";
-        self.connection.prepare_cached(delete)?.execute(params![to_i64(size)?])?;
-        Ok(())
     }
 
     fn idle(&mut self) {
@@ -112,7 +132,7 @@ impl Store for SqliteStore {
 
 struct SqliteTxn<'a> {
     connection: &'a Connection,
-    profiles: &'a mut HashMap<String, Arc<Profile>>,
+    remembered: &'a mut Remembered,
     open: bool,
 }
 
@@ -127,26 +147,17 @@ impl Drop for SqliteTxn<'_> {
 
 impl Txn for SqliteTxn<'_> {
     fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault> {
-        let known = self.profiles.get(id).cloned();
-        let agent = match known {
-            Some(profile) => {
-                let mut statement = self.connection.prepare_cached("SELECT live FROM agents WHERE id = ?1")?;
-                let live: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
-                live.map(|live| agent_of(profile, &live)).transpose()?
-            }
-            None => read_agent(self.connection, id)?,
-        };
-        if let Some(agent) = &agent {
-            if self.profiles.len() >= PROFILES_LEN {
-                self.profiles.clear();
-            }
-            self.profiles.insert(id.to_owned(), Arc::clone(&agent.profile));
+        match self.remembered.agents.get(id) {
+            Some(agent) => Ok(Some(agent.clone())),
+            None => read_agent(self.connection, id),
         }
-        Ok(agent)
     }
 
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {
-        read_conversation(self.connection, agent, id)
+        match self.remembered.conversations.get(&(agent.to_owned(), id.to_owned())) {
+            Some(row) => Ok(Some(row.clone())),
+            None => read_conversation(self.connection, agent, id),
+        }
     }
 
     fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault> {
@@ -168,9 +179,12 @@ impl Txn for SqliteTxn<'_> {
         let count = u64::try_from(changes.entries.len()).unwrap_or(u64::MAX);
         let first = changes.frontier.size().checked_sub(count);
         let first = first.ok_or_else(|| StoreFault("more entries than the tree has leaves".to_owned()))?;
-        let mut insert = self.connection.prepare_cached("INSERT INTO entries (number, bytes) VALUES (?1, ?2)")?;
+        let insert = "INSERT INTO entries (number, bytes, frontier) VALUES (?1, ?2, ?3)";
+        let mut insert = self.connection.prepare_cached(insert)?;
+        let last = to_i64(changes.frontier.size())?.checked_sub(1);
         for (number, bytes) in (to_i64(first)?..).zip(&changes.entries) {
-            insert.execute(params![number, bytes])?;
+            let frontier = (Some(number) == last).then(|| changes.frontier.to_bytes());
+            insert.execute(params![number, bytes, frontier])?;
         }
         let update = "UPDATE agents SET live = ?2 WHERE id = ?1";
         let mut update = self.connection.prepare_cached(update)?;
@@ -188,15 +202,13 @@ impl Txn for SqliteTxn<'_> {
             replace.execute(params![agent, id, to_text(row)?])?;
         }
         self.write_kept(changes)?;
-        let replace = "INSERT OR REPLACE INTO frontiers (size, bytes) VALUES (?1, ?2)";
-        let mut replace = self.connection.prepare_cached(replace)?;
-        replace.execute(params![to_i64(changes.frontier.size())?, changes.frontier.to_bytes()])?;
         Ok(())
     }
 
-    fn commit(mut self: Box<Self>) -> Result<(), StoreFault> {
+    fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.open = false;
+        self.remembered.update(changes);
         Ok(())
     }
 }
@@ -244,9 +256,10 @@ impl SqliteReader {
     }
 
     fn head_frontier(&self) -> Result<Frontier, StoreFault> {
-        let mut statement = self.connection.prepare_cached("SELECT bytes FROM frontiers ORDER BY size DESC LIMIT 1")?;
-        let bytes: Option<Vec<u8>> = statement.query_row([], |row| row.get(0)).optional()?;
-        bytes.map_or_else(|| Ok(Frontier::default()), |bytes| frontier_of(&bytes))
+        let select = "SELECT number, frontier FROM entries ORDER BY number DESC LIMIT 1";
+        let mut statement = self.connection.prepare_cached(select)?;
+        let row = statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+        row.map_or_else(|| Ok(Frontier::default()), |(number, bytes)| frontier_of(number, bytes))
     }
 }
 
@@ -281,12 +294,10 @@ impl Reader for SqliteReader {
     }
 
     fn frontier(&mut self, size: u64) -> Result<Option<Frontier>, StoreFault> {
-        if size == 0 {
-            return Ok(Some(Frontier::default()));
-        }
-        let mut statement = self.connection.prepare_cached("SELECT bytes FROM frontiers WHERE size = ?1")?;
-        let bytes: Option<Vec<u8>> = statement.query_row([to_i64(size)?], |row| row.get(0)).optional()?;
-        bytes.map(|bytes| frontier_of(&bytes)).transpose()
+        let Some(last) = size.checked_sub(1) else { return Ok(Some(Frontier::default())) };
+        let mut statement = self.connection.prepare_cached("SELECT frontier FROM entries WHERE number = ?1")?;
+        let bytes: Option<Option<Vec<u8>>> = statement.query_row([to_i64(last)?], |row| row.get(0)).optional()?;
+        bytes.map(|bytes| frontier_of(to_i64(last)?, bytes)).transpose()
     }
 
     fn rows(&mut self) -> Result<Rows, StoreFault> {
@@ -355,8 +366,12 @@ fn read_conversation(connection: &Connection, agent: &str, id: &str) -> Result<O
     row.map(|row| from_text(&row)).transpose()
 }
 
-fn frontier_of(bytes: &[u8]) -> Result<Frontier, StoreFault> {
-    Frontier::from_bytes(bytes).ok_or_else(|| StoreFault("a frontier is damaged".to_owned()))
+/// The tree's edge, as the last entry of a batch has it.
+fn frontier_of(number: i64, bytes: Option<Vec<u8>>) -> Result<Frontier, StoreFault> {
+    let frontier = bytes.and_then(|bytes| Frontier::from_bytes(&bytes));
+    let fits =
+        frontier.filter(|frontier| to_i64(frontier.size()).is_ok_and(|size| size.checked_sub(1) == Some(number)));
+    fits.ok_or_else(|| StoreFault(format!("entry {number} ends no batch, or its edge of the tree is damaged")))
 }
 
 fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {

@@ -30,9 +30,6 @@ pub trait Store: Send {
     /// A way to read beside the writer.
     fn reader(&self) -> Result<Box<dyn Reader>, StoreFault>;
 
-    /// Forgets frontiers of sizes below this one; they are not needed after a checkpoint.
-    fn forget_frontiers_below(&mut self, size: u64) -> Result<(), StoreFault>;
-
     /// A moment without work: tidy up.
     fn idle(&mut self) {}
 }
@@ -49,8 +46,8 @@ pub trait Txn {
     fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault>;
     /// Writes everything a batch changed.
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault>;
-    /// Returns once everything is durable.
-    fn commit(self: Box<Self>) -> Result<(), StoreFault>;
+    /// Returns once everything is durable; the changes are those that were written.
+    fn commit(self: Box<Self>, changes: Changes) -> Result<(), StoreFault>;
 }
 
 /// Reads committed state, each call a short transaction of its own.
@@ -63,7 +60,7 @@ pub trait Reader: Send {
     fn entries(&mut self, from: u64, count: usize) -> Result<Vec<Vec<u8>>, StoreFault>;
     /// The frontier of the whole ledger.
     fn head(&mut self) -> Result<Frontier, StoreFault>;
-    /// The frontier the ledger had at a size, if it is remembered.
+    /// The frontier the ledger had at a size a batch ended with.
     fn frontier(&mut self, size: u64) -> Result<Option<Frontier>, StoreFault>;
     /// Every agent and conversation with the frontier they belong to, for an audit.
     fn rows(&mut self) -> Result<Rows, StoreFault>;

@@ -371,7 +371,7 @@ impl Writer {
         }
         file.write(&state.frontier)?;
         self.sealed = Some(size);
-        self.store.forget_frontiers_below(size).map_err(|fault| io::Error::other(fault.to_string()))
+        Ok(())
     }
 
     fn finish(mut self) -> Result<(), StopFault> {

@@ -1,0 +1,441 @@
+//! What the action gate costs, on the real binary over real sockets, client and server on the same cores.
+//!
+//!     cargo build --release && cargo bench --bench gate [-- PART...]
+//!
+//! Parts: `throughput`, `open-loop`, `one-connection`, `history`, `memory`, `audit`, `restart`. All of them by default.
+//! Rates are medians of three alternating ten-second pairs; absolute figures are of this machine, ratios travel.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use interlock_testkit::gate::{TestAgent, register_with};
+use interlock_testkit::service::Client;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const CONNECTIONS: usize = 256;
+const AGENTS: usize = 16;
+const KEY: &str = "operator-key-of-the-benchmark";
+
+fn main() {
+    let parts: Vec<String> = std::env::args().skip(1).filter(|part| !part.starts_with("--")).collect();
+    let wants = |part: &str| parts.is_empty() || parts.iter().any(|wanted| wanted == part);
+    let seconds: u64 = std::env::var("SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(10);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
+    println!("| measure | figure | limit |\n|---|---|---|");
+    if wants("throughput") {
+        runtime.block_on(throughput(seconds));
+    }
+    if wants("open-loop") {
+        runtime.block_on(open_loop(seconds));
+    }
+    if wants("one-connection") {
+        runtime.block_on(one_connection());
+    }
+    if wants("history") {
+        runtime.block_on(history());
+    }
+    if wants("memory") {
+        runtime.block_on(memory());
+    }
+    if wants("audit") || wants("restart") {
+        runtime.block_on(audit());
+    }
+}
+
+fn row(measure: &str, figure: impl std::fmt::Display, limit: &str) {
+    println!("| {measure} | {figure} | {limit} |");
+}
+
+/// The server as a process of its own, on a fresh directory beside the build.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+    data: PathBuf,
+    agents: Vec<TestAgent>,
+}
+
+fn program() -> PathBuf {
+    let mut path = std::env::current_exe().expect("this program");
+    path.pop();
+    path.pop();
+    path.join("interlock")
+}
+
+fn fresh_directory() -> PathBuf {
+    let path = program().with_file_name(format!("bench-data-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    path
+}
+
+fn serve(data: &Path) -> (Child, SocketAddr) {
+    let mut child = Command::new(program())
+        .args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"])
+        .arg(data)
+        .env("INTERLOCK_OPERATOR_KEY", KEY)
+        .env_remove("INTERLOCK_HOME")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("cargo build --release first");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('"').next()).expect("an address");
+    (child, address.parse().expect("an address"))
+}
+
+impl Served {
+    fn start() -> Served {
+        let data = fresh_directory();
+        let (child, address) = serve(&data);
+        let mut client = Client::new(address);
+        let body = r#"{"name":"load","type":"trusted","principal_id":"bench","budget":{"max_daily_cost_usd":null,
+            "max_requests_per_hour":null,"max_requests_per_day":null,"max_tokens_per_request":null}}"#;
+        let agents = (0..AGENTS).map(|_| register_with(&mut client, KEY, body).expect("an agent")).collect();
+        Served { child, address, data, agents }
+    }
+
+    /// CPU time in microseconds.
+    fn cpu(&self) -> u64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).expect("its state");
+        let fields: Vec<u64> = stat
+            .rsplit(") ")
+            .next()
+            .expect("fields")
+            .split(' ')
+            .skip(11)
+            .take(2)
+            .map(|n| n.parse().expect("a number"))
+            .collect();
+        fields.iter().sum::<u64>() * 10_000
+    }
+
+    fn written(&self) -> u64 {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).expect("its state");
+        let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).expect("a figure");
+        line.parse().expect("a number")
+    }
+
+    fn resident(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its state");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a figure");
+        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.data);
+    }
+}
+
+/// One connection that asks and waits, with conversations of its own.
+struct Asker {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    agent: TestAgent,
+    name: String,
+    conversation: u64,
+    step: u64,
+}
+
+impl Asker {
+    async fn connect(served: &Served, number: usize) -> Asker {
+        let stream = TcpStream::connect(served.address).await.expect("a connection");
+        stream.set_nodelay(true).expect("a socket");
+        let agent = served.agents[number % served.agents.len()].clone();
+        let name = format!("{}-{number}", served.data.file_name().expect("a name").to_string_lossy());
+        Asker { stream, buffer: vec![0; 4096], agent, name, conversation: 0, step: 0 }
+    }
+
+    fn request(&mut self) -> Vec<u8> {
+        self.step += 1;
+        if self.step > 50 {
+            (self.conversation, self.step) = (self.conversation + 1, 1);
+        }
+        let (step, conversation) = (self.step, format!("{}-{}", self.name, self.conversation));
+        let body = format!(
+            "{{\"action\":{{\"type\":\"calculate\",\"query\":\"{step} + 2 * 3\"}},\"context\":{{\"conversation_id\":\"{conversation}\",\"step_number\":{step}}}}}"
+        );
+        format!(
+            "POST /agents/{}/verify HTTP/1.1\r\nhost: x\r\nx-agent-token: {}\r\ncontent-length: {}\r\n\r\n{body}",
+            self.agent.id,
+            self.agent.token,
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    /// Sends bytes and reads one answer; tells whether it is an approval.
+    async fn exchange(&mut self, request: &[u8]) -> bool {
+        self.stream.write_all(request).await.expect("sent");
+        let mut length = 0;
+        loop {
+            length += self.stream.read(&mut self.buffer[length..]).await.expect("an answer");
+            let text = &self.buffer[..length];
+            let Some(head) = text.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+            let head_text = std::str::from_utf8(&text[..head]).expect("a head");
+            let body: usize = head_text
+                .lines()
+                .find_map(|line| line.strip_prefix("content-length: ").map(|n| n.parse().expect("a number")))
+                .expect("a length");
+            if length >= head + 4 + body {
+                return text[head..length].starts_with(b"\r\n\r\n{\"decision\":\"APPROVED\"");
+            }
+        }
+    }
+
+    async fn ask(&mut self) {
+        let request = self.request();
+        assert!(self.exchange(&request).await, "not approved: {}", String::from_utf8_lossy(&self.buffer));
+    }
+}
+
+/// Requests a second over all connections.
+async fn rate(served: &Served, seconds: u64, health: bool) -> f64 {
+    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    static ROUND: AtomicU64 = AtomicU64::new(0);
+    let round = ROUND.fetch_add(1, Ordering::Relaxed);
+    let mut tasks = Vec::new();
+    for number in 0..CONNECTIONS {
+        let mut asker = Asker::connect(served, number).await;
+        asker.name = format!("{}-{round}", asker.name);
+        let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
+        tasks.push(tokio::spawn(async move {
+            while !stop.load(Ordering::Relaxed) {
+                if health {
+                    asker.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+                } else {
+                    asker.ask().await;
+                }
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }));
+    }
+    let start = Instant::now();
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let rate = count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    for task in tasks {
+        task.await.expect("a task");
+    }
+    rate
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+async fn throughput(seconds: u64) {
+    let served = Served::start();
+    let (mut approvals, mut health, mut cpu, mut disk, mut raw) = (vec![], vec![], vec![], vec![], vec![]);
+    for _ in 0..3 {
+        let (cpu_before, written) = (served.cpu(), served.written());
+        let count_before = entries(&served);
+        approvals.push(rate(&served, seconds, false).await);
+        let count = (entries(&served) - count_before) as f64;
+        cpu.push((served.cpu() - cpu_before) as f64 / count);
+        disk.push((served.written() - written) as f64 / count);
+        health.push(rate(&served, seconds.div_ceil(3), true).await);
+        let batch =
+            metric(&served, "interlock_ledger_commands_total") / metric(&served, "interlock_ledger_batches_total");
+        raw.push(raw_batches(batch as usize, seconds.div_ceil(3)));
+    }
+    let (approvals, health, raw) = (median(approvals), median(health), median(raw));
+    row("durable approvals a second, 256 connections", format!("{approvals:.0}"), "at least 10,000");
+    row("server CPU per approval", format!("{:.0} µs", median(cpu)), "at most 120 µs");
+    row("disk per approval", format!("{:.1} KB", median(disk) / 1000.0), "at most 10 KB");
+    row("of `/healthz` on the same server", format!("1/{:.1} ({health:.0}/s)", health / approvals), "at least 1/8");
+    row(
+        "of raw SQLite batches of the same rows",
+        format!("{:.0} % ({raw:.0}/s)", approvals / raw * 100.0),
+        "at least 50 %",
+    );
+}
+
+fn entries(served: &Served) -> u64 {
+    metric(served, "interlock_ledger_entries")
+}
+
+fn metric(served: &Served, name: &str) -> u64 {
+    let mut client = Client::new(served.address);
+    let headers = [("authorization", &*format!("Bearer {KEY}"))];
+    let text = client.send("GET", "/metrics", &headers, "").expect("metrics").body;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a figure");
+    line.trim().parse().expect("a number")
+}
+
+/// The same rows written by nothing but SQLite, in batches as large as the server's were on average.
+fn raw_batches(batch: usize, seconds: u64) -> f64 {
+    let path = program().with_file_name(format!("bench-raw-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).expect("a directory");
+    let rate = interlock_testkit::load::raw_sqlite_rate(&path, batch, Duration::from_secs(seconds));
+    let _ = fs::remove_dir_all(&path);
+    rate
+}
+
+/// Requests arrive on their own schedule, 5,000 a second, whether or not earlier ones are answered.
+async fn open_loop(seconds: u64) {
+    const RATE: f64 = 5_000.0;
+    let served = Served::start();
+    let (mut p50, mut p99, mut probes) = (vec![], vec![], vec![]);
+    for round in 0..7 {
+        let lanes = 128;
+        let start = Instant::now() + Duration::from_millis(100);
+        let mut tasks = Vec::new();
+        for lane in 0..lanes {
+            let mut asker = Asker::connect(&served, lane).await;
+            asker.name = format!("{}-open-{round}", asker.name);
+            let count = (RATE * seconds as f64 / 2.0 / lanes as f64) as u64;
+            tasks.push(tokio::spawn(async move {
+                let mut times = Vec::new();
+                for turn in 0..count {
+                    let due = start + Duration::from_secs_f64((turn as f64 * lanes as f64 + lane as f64) / RATE);
+                    tokio::time::sleep_until(due.into()).await;
+                    asker.ask().await;
+                    times.push(due.elapsed().as_secs_f64() * 1e3);
+                }
+                times
+            }));
+        }
+        let mut times = Vec::new();
+        for task in tasks {
+            times.extend(task.await.expect("a task"));
+        }
+        times.sort_by(f64::total_cmp);
+        p50.push(times[times.len() / 2]);
+        p99.push(times[times.len() * 99 / 100]);
+        probes.push(interlock_testkit::load::sync_probe(&program().with_file_name("bench-probe"), 200));
+    }
+    row("open loop at 5,000/s, p50", format!("{:.2} ms", median(p50)), "at most 5 ms");
+    row("open loop at 5,000/s, p99, median of seven runs", format!("{:.2} ms", median(p99)), "at most 30 ms");
+    row("a bare synced write beside it, p50", format!("{:.2} ms", median(probes)), "");
+}
+
+async fn one_connection() {
+    let served = Served::start();
+    let mut asker = Asker::connect(&served, 0).await;
+    let (mut asks, mut health, mut commits) = (vec![], vec![], vec![]);
+    let path = program().with_file_name(format!("bench-raw-{}", std::process::id()));
+    let _ = fs::remove_dir_all(&path);
+    fs::create_dir(&path).expect("a directory");
+    let mut commit = interlock_testkit::load::one_row_commits(&path);
+    for _ in 0..1_000 {
+        let start = Instant::now();
+        asker.ask().await;
+        asks.push(start.elapsed().as_secs_f64() * 1e6);
+        let start = Instant::now();
+        asker.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        health.push(start.elapsed().as_secs_f64() * 1e6);
+        let start = Instant::now();
+        commit();
+        commits.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    let _ = fs::remove_dir_all(&path);
+    let (asks, health, commits) = (median(asks), median(health), median(commits));
+    let limit = commits + 4.0 * health;
+    row(
+        "one connection, p50",
+        format!("{asks:.0} µs"),
+        &format!("{limit:.0} µs (a commit of {commits:.0} µs + 4x `/healthz` of {health:.0} µs)"),
+    );
+}
+
+/// Whether a request costs more once there is much history.
+async fn history() {
+    let served = Served::start();
+    let mut figures = Vec::new();
+    for target in [1_000_u64, 1_000_000] {
+        while entries(&served) < target {
+            let left = target - entries(&served);
+            rate(&served, if left > 100_000 { 10 } else { 1 }, false).await;
+        }
+        let mut costs = Vec::new();
+        for _ in 0..5 {
+            let (cpu, before) = (served.cpu(), entries(&served));
+            rate(&served, 3, false).await;
+            costs.push((served.cpu() - cpu) as f64 / (entries(&served) - before) as f64);
+        }
+        figures.push(median(costs));
+    }
+    let ratio = figures[1] / figures[0];
+    row(
+        "CPU per approval at 10^6 entries, of that at 10^3",
+        format!("{ratio:.2}x ({:.0} µs, {:.0} µs)", figures[1], figures[0]),
+        "within 15 %",
+    );
+}
+
+async fn memory() {
+    let served = Served::start();
+    let mut tasks = Vec::new();
+    for number in 0..100 {
+        let mut asker = Asker::connect(&served, number).await;
+        tasks.push(tokio::spawn(async move {
+            for conversation in 0..1_000 {
+                (asker.conversation, asker.step) = (conversation, 0);
+                asker.ask().await;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.expect("a task");
+    }
+    row(
+        "resident with 100,000 live conversations",
+        format!("{:.0} MiB", served.resident() as f64 / 1048576.0),
+        "under 200 MiB",
+    );
+}
+
+async fn audit() {
+    let mut served = Served::start();
+    while entries(&served) < 1_000_000 {
+        rate(&served, 5, false).await;
+    }
+    for command in ["verify", "replay"] {
+        let start = Instant::now();
+        let output = Command::new(program())
+            .args(["audit", command, "--json", "--data"])
+            .arg(&served.data)
+            .env_remove("INTERLOCK_HOME")
+            .output()
+            .expect("an audit");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        let per_minute = entries(&served) as f64 / start.elapsed().as_secs_f64() * 60.0;
+        let limit = if command == "verify" { "at least 5,000,000" } else { "at least 2,000,000" };
+        row(&format!("`audit {command}`, entries a minute"), format!("{per_minute:.0}"), limit);
+    }
+    let _ = served.child.kill();
+    let _ = served.child.wait();
+    let start = Instant::now();
+    let (child, address) = serve(&served.data);
+    served.child = child;
+    let ready = Client::new(address).send("GET", "/readyz", &[], "").expect("an answer");
+    assert_eq!(ready.status, 200);
+    let size = entries(&Served {
+        child: Command::new("true").spawn().expect("a process"),
+        address,
+        data: fresh_name(),
+        agents: vec![],
+    });
+    row(
+        &format!("restart after a kill with {size} entries, to ready"),
+        format!("{:.2} s", start.elapsed().as_secs_f64()),
+        "under 2 s",
+    );
+}
+
+/// A name that is nobody's directory.
+fn fresh_name() -> PathBuf {
+    program().with_file_name("bench-nothing")
+}
