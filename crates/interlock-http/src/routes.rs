@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -61,9 +63,17 @@ pub fn router(service: Arc<Service>) -> Router {
 }
 
 type Answered = Result<Response, Refusal>;
+/// The parts of a path; one that is not UTF-8 names nothing.
+type Parts<T> = Result<Path<T>, PathRejection>;
 
-fn text(body: &'static str) -> Response {
-    Response::new(HttpBody::from(body))
+fn parts<T>(path: Parts<T>) -> Result<T, Refusal> {
+    path.map(|Path(parts)| parts).map_err(|_| malformed("the path is not UTF-8"))
+}
+
+fn text(body: impl Into<HttpBody>) -> Response {
+    let mut response = Response::new(body.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }
 
 async fn ready(State(service): State<Arc<Service>>) -> Answered {
@@ -72,10 +82,7 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
     service.check_operator(&Credentials::read(&headers))?;
-    let mut response = Response::new(HttpBody::from(service.metrics.render(service.gate.ledger())));
-    let kind = axum::http::HeaderValue::from_static("text/plain; version=0.0.4");
-    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, kind);
-    Ok(response)
+    Ok(text(service.metrics.render(service.gate.ledger())))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -105,24 +112,24 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
     }
 }
 
-async fn agent(State(service): State<Arc<Service>>, Path(id): Path<String>, headers: HeaderMap) -> Answered {
-    let agent = service.readable_agent(&id, &headers)?;
+async fn agent(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
+    let agent = service.readable_agent(&parts(path)?, &headers)?;
     Ok(json(StatusCode::OK, answer::agent(&agent, None)))
 }
 
-async fn budget(State(service): State<Arc<Service>>, Path(id): Path<String>, headers: HeaderMap) -> Answered {
-    let agent = service.readable_agent(&id, &headers)?;
+async fn budget(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
+    let agent = service.readable_agent(&parts(path)?, &headers)?;
     let now = service.gate.ledger().now().max(agent.last_at);
     Ok(json(StatusCode::OK, answer::budget(&agent.profile.budget, &agent.spent, now)))
 }
 
 async fn activity(
     State(service): State<Arc<Service>>,
-    Path(id): Path<String>,
+    path: Parts<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answered {
-    let agent = service.readable_agent(&id, &headers)?;
+    let agent = service.readable_agent(&parts(path)?, &headers)?;
     let (limit, cursor) = page(query.as_deref().unwrap_or(""))?;
     let read = tokio::task::spawn_blocking(move || service.activities(&agent, limit, cursor));
     let (entries, next) = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
@@ -131,33 +138,37 @@ async fn activity(
 
 /// `limit` and `cursor` of a query.
 fn page(query: &str) -> Result<(usize, Option<u64>), Refusal> {
-    let (mut limit, mut cursor) = (PAGE_LEN, None);
+    let (mut limit, mut cursor) = (None, None);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
-            Some(("limit", value)) => {
+            Some(("limit", value)) if limit.is_none() => {
                 let asked = value.parse().ok().filter(|limit| (1..=PAGE_LEN_MAX).contains(limit));
-                limit = asked.ok_or_else(|| malformed(format!("limit must be 1 to {PAGE_LEN_MAX}")))?;
+                limit = Some(asked.ok_or_else(|| malformed(format!("limit must be 1 to {PAGE_LEN_MAX}")))?);
             }
-            Some(("cursor", value)) => {
+            Some(("cursor", value)) if cursor.is_none() => {
                 let asked = value.parse().ok();
                 cursor = Some(asked.ok_or_else(|| malformed("cursor must be one that an answer gave"))?);
             }
-            _ => return Err(Refusal::new(Code::RequestField, "unknown parameter; known are limit, cursor")),
+            _ => {
+                return Err(Refusal::new(Code::RequestField, "unknown or repeated parameter; known are limit, cursor"));
+            }
         }
     }
-    Ok((limit, cursor))
+    Ok((limit.unwrap_or(PAGE_LEN), cursor))
 }
 
-async fn verify(State(service): State<Arc<Service>>, Path(id): Path<String>, request: Request) -> Response {
-    service.rule(Door::Verify, id, String::new(), request).await
+async fn verify(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Response {
+    match parts(path) {
+        Ok(id) => service.rule(Door::Verify, id, String::new(), request).await,
+        Err(refusal) => refusal.decided().into_response(),
+    }
 }
 
-async fn tool(
-    State(service): State<Arc<Service>>,
-    Path((id, tool)): Path<(String, String)>,
-    request: Request,
-) -> Response {
-    service.rule(Door::Tools, id, tool, request).await
+async fn tool(State(service): State<Arc<Service>>, path: Parts<(String, String)>, request: Request) -> Response {
+    match parts(path) {
+        Ok((id, tool)) => service.rule(Door::Tools, id, tool, request).await,
+        Err(refusal) => refusal.decided().into_response(),
+    }
 }
 
 async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -332,7 +343,7 @@ fn around_query(action: &interlock_core::action::ActionText<'_>) -> Option<(Stri
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
-    match headers.get("idempotency-key").map(axum::http::HeaderValue::as_bytes) {
+    match headers.get("idempotency-key").map(HeaderValue::as_bytes) {
         None => Ok(None),
         Some(key) if key.is_empty() || key.len() > KEY_BYTES_MAX => {
             Err(malformed(format!("Idempotency-Key has 1 to {KEY_BYTES_MAX} bytes")))

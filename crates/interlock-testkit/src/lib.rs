@@ -6,6 +6,7 @@
 //! | how cases of the action gate are read and run | [`gate`] |
 //! | a server in this process, and a client for it | [`service`] |
 //! | what the disk can do without us | [`load`] |
+//! | the writer in worlds that crash | [`simulation`] |
 //! | random JSON, schemas and states | [`generate`] |
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
@@ -17,6 +18,7 @@ pub mod generate;
 pub mod load;
 pub mod reference;
 pub mod service;
+pub mod simulation;
 
 use std::path::{Path, PathBuf};
 

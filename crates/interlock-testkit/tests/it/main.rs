@@ -10,6 +10,7 @@ mod hostile;
 mod kill;
 mod manifests;
 mod properties;
+mod simulation;
 mod typed_loading;
 
 #[test]

@@ -1,0 +1,399 @@
+//! The writer's batch function in a world that crashes, loses answers and sends everything twice, all by one seed.
+//!
+//! The function is the real one; store, clock, chance and clients are simulated. After every run the ledger must say by
+//! itself that nothing happened that must not: one approval per step, no budget exceeded, hashes and rows sound, every
+//! ruling the same when it is decided again, and everything that was acknowledged still there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use interlock_core::action::{
+    ActionContext, ActionName, AgentKind, BudgetLimits, Check, Door, Engine, Evidence, Facts, Permissions, Profile,
+    Status, StepNumber, Usage, UsdMicros,
+};
+use interlock_core::bundle::Bundle;
+use interlock_core::ledger::{Body, Entry, Idempotency};
+use interlock_core::{Code, Digest};
+use interlock_runtime::clock::Entropy;
+use interlock_runtime::ledger::{
+    Answer, Changes, Command, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State, Store, StoreFault, Txn,
+    recover, replay, run_batch, verify,
+};
+
+use crate::generate::Random;
+
+/// What may go wrong in a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The call fails; nothing is durable.
+    Fails,
+    /// The commit is durable, and the writer dies before it hears so.
+    DiesAfterCommit,
+    /// The call panics.
+    Panics,
+}
+
+/// A store whose transactions fail at a chosen call.
+struct SimulatedStore {
+    inner: MemoryStore,
+    /// How many calls until the fault.
+    plan: Option<(usize, Fault)>,
+}
+
+struct SimulatedTxn<'a> {
+    inner: Box<dyn Txn + 'a>,
+    plan: &'a mut Option<(usize, Fault)>,
+}
+
+fn step(plan: &mut Option<(usize, Fault)>, is_commit: bool) -> Result<bool, StoreFault> {
+    let Some((left, fault)) = plan else { return Ok(false) };
+    if *left > 0 && !is_commit {
+        *left -= 1;
+        return Ok(false);
+    }
+    let fault = *fault;
+    match (fault, is_commit) {
+        (Fault::DiesAfterCommit, false) => Ok(false),
+        (Fault::DiesAfterCommit, true) => {
+            *plan = None;
+            Ok(true)
+        }
+        // A panic outside a command would end the process, which is the same as failing.
+        (Fault::Panics, false) => {
+            *plan = None;
+            panic!("simulated");
+        }
+        (Fault::Panics, true) | (Fault::Fails, _) => {
+            *plan = None;
+            Err(StoreFault("simulated".to_owned()))
+        }
+    }
+}
+
+impl Store for SimulatedStore {
+    fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
+        if let Some((0, Fault::Fails)) = self.plan {
+            self.plan = None;
+            return Err(StoreFault("simulated".to_owned()));
+        }
+        Ok(Box::new(SimulatedTxn { inner: self.inner.begin()?, plan: &mut self.plan }))
+    }
+
+    fn reopen(&mut self) -> Result<(), StoreFault> {
+        Ok(())
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
+        self.inner.reader()
+    }
+}
+
+impl Txn for SimulatedTxn<'_> {
+    fn agent(&mut self, id: &str) -> Result<Option<interlock_core::action::Agent>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.agent(id)
+    }
+
+    fn conversation(
+        &mut self,
+        agent: &str,
+        id: &str,
+    ) -> Result<Option<interlock_core::action::Conversation>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.conversation(agent, id)
+    }
+
+    fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.kept(agent, key)
+    }
+
+    fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.entry(index)
+    }
+
+    fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
+        if let Some((_, Fault::Fails)) = self.plan {
+            step(self.plan, false)?;
+        }
+        self.inner.write(changes)
+    }
+
+    fn commit(self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
+        let SimulatedTxn { inner, plan } = *self;
+        let dies = step(plan, true)?;
+        inner.commit(changes)?;
+        if dies { Err(StoreFault("simulated".to_owned())) } else { Ok(()) }
+    }
+}
+
+/// Ids by number.
+#[derive(Debug, Default)]
+struct Counter(AtomicU64);
+
+impl Entropy for Counter {
+    fn fill(&self, bytes: &mut [u8]) -> io::Result<()> {
+        let number = self.0.fetch_add(1, Ordering::Relaxed);
+        bytes.fill(0);
+        for (slot, byte) in bytes.iter_mut().zip(number.to_be_bytes()) {
+            *slot = byte;
+        }
+        Ok(())
+    }
+}
+
+const AGENTS: usize = 3;
+const HOUR_MAX: u64 = 7;
+const DAY_MAX: u64 = 12;
+const DAY_COST_MAX: UsdMicros = UsdMicros(150_000);
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 86_400_000;
+
+struct World {
+    random: Random,
+    store: SimulatedStore,
+    state: State,
+    now: u64,
+    entropy: Counter,
+    bundles: [Arc<Bundle>; 2],
+    /// Requests that may be sent again.
+    sent: Vec<RuleCommand>,
+    /// Decision ids whose answers were delivered.
+    acknowledged: BTreeSet<String>,
+    crashes: usize,
+}
+
+/// What a run went through.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Summary {
+    /// Entries in the ledger.
+    pub entries: u64,
+    /// Approvals among them.
+    pub approvals: usize,
+    /// Batches that failed.
+    pub crashes: usize,
+}
+
+/// Runs one world and checks what it left behind.
+pub fn run(seed: u64, batches: usize) -> Result<Summary, String> {
+    let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
+    let bundles = [bundle("")?, bundle("[actions.calculate]\nengine = \"math\"\nprice_usd = 0.02\n")?];
+    let store = SimulatedStore { inner: MemoryStore::default(), plan: None };
+    let now = crate::service::START_MS;
+    let mut reader = store.reader().map_err(|fault| fault.to_string())?;
+    let state = recover(reader.as_mut(), None, &bundles[0], now).map_err(|fault| fault.to_string())?;
+    let mut world = World {
+        random: Random::new(seed),
+        store,
+        state,
+        now,
+        entropy: Counter::default(),
+        bundles,
+        sent: Vec::new(),
+        acknowledged: BTreeSet::new(),
+        crashes: 0,
+    };
+    let mut first = vec![Command::Activate(Arc::clone(&world.bundles[0]))];
+    first.extend((0..AGENTS).map(registration));
+    world.batch(first);
+    for _ in 0..batches {
+        world.turn();
+    }
+    world.check()
+}
+
+fn agent_id(number: usize) -> String {
+    format!("agent_{number:032}")
+}
+
+fn token(number: usize) -> Digest {
+    Digest::of(&["token", &number.to_string()])
+}
+
+fn registration(number: usize) -> Command {
+    let budget = BudgetLimits {
+        max_requests_per_hour: Some(HOUR_MAX),
+        max_requests_per_day: Some(DAY_MAX),
+        max_daily_cost_usd: Some(DAY_COST_MAX),
+        ..BudgetLimits::default()
+    };
+    let profile = Profile {
+        agent_id: agent_id(number),
+        name: "simulated".to_owned(),
+        kind: AgentKind::Supervised,
+        principal_id: "p".to_owned(),
+        description: None,
+        framework: None,
+        model: None,
+        permissions: Permissions::default(),
+        budget,
+        created_at: 0,
+    };
+    Command::Register { profile: Box::new(profile), token: token(number), trust: AgentKind::Supervised.trust() }
+}
+
+impl World {
+    fn turn(&mut self) {
+        // Mostly minutes, now and then hours, seldom back.
+        match self.random.below(12) {
+            0 => self.now += u64::try_from(self.random.below(20 * 3_600_000)).expect("small"),
+            1 => self.now = self.now.saturating_sub(60_000),
+            _ => self.now += u64::try_from(self.random.below(4 * 60_000)).expect("small"),
+        }
+        let count = 1 + self.random.below(12);
+        let mut commands = Vec::new();
+        for _ in 0..count {
+            let again = !self.sent.is_empty() && self.random.one_in(3);
+            let command = if again { self.random.pick(&self.sent).clone() } else { self.request() };
+            self.sent.push(command.clone());
+            commands.push(Command::Rule(Box::new(command)));
+        }
+        if self.random.one_in(25) {
+            let bundle = Arc::clone(&self.bundles[self.random.below(2)]);
+            commands.push(Command::Activate(bundle));
+        }
+        if self.random.one_in(4) {
+            let fault = *self.random.pick(&[Fault::Fails, Fault::Fails, Fault::DiesAfterCommit, Fault::Panics]);
+            self.store.plan = Some((self.random.below(3 * count), fault));
+        }
+        self.batch(commands);
+    }
+
+    fn request(&mut self) -> RuleCommand {
+        let number = self.random.below(AGENTS);
+        let conversation = format!("c{}", self.random.below(4));
+        let step = match self.random.below(10) {
+            0 => 50 + self.random.below(3),
+            _ => 1 + self.random.below(20),
+        };
+        let step = StepNumber::new(u64::try_from(step).expect("small")).expect("not zero");
+        let action = *self.random.pick(&["calculate", "calculate", "calculate", "send_email", "nonsense"]);
+        let fingerprint = Digest::of(&[action, &self.random.below(6).to_string()]);
+        let context = ActionContext { conversation, step, observed: None };
+        let mut facts = Facts::new(Door::Verify, ActionName::parse(action), fingerprint, context);
+        facts.opened_at =
+            self.state.frontier.size().saturating_sub(u64::try_from(self.random.below(6)).expect("small"));
+        facts.dry_run = self.random.one_in(15);
+        facts.usage = Usage { cost_usd: UsdMicros(*self.random.pick(&[0, 0, 30_000])), tokens: 0 };
+        let engine = if action == "send_email" { Engine::ToolControl } else { Engine::Math };
+        let status = *self.random.pick(&[Status::Verified, Status::Verified, Status::Uncertain, Status::Failed]);
+        let evidence = Evidence {
+            bundle: self.bundles[self.random.below(8).min(1) ^ 1].digest(),
+            engine,
+            version: 1,
+            status,
+            risk: None,
+            checks: vec![Check { name: "simulated".to_owned(), passed: status == Status::Verified }],
+            rules: None,
+            matched: Vec::new(),
+            certificate: None,
+        };
+        let evidence = (!self.random.one_in(8)).then_some(evidence);
+        let key = |n: usize| Digest::of(&["key", &n.to_string()]);
+        let idempotency = self.random.one_in(3).then(|| {
+            let request = Digest::of(&[&fingerprint.to_string(), &step.get().to_string()]);
+            Idempotency { key: key(self.random.below(40)), request }
+        });
+        let token = if self.random.one_in(20) { token(9) } else { token(number) };
+        let agent = if self.random.one_in(30) { "agent_nobody".to_owned() } else { agent_id(number) };
+        let request = if self.random.one_in(20) {
+            Request::Malformed { code: Code::RequestMalformed, message: "simulated".to_owned() }
+        } else {
+            Request::Facts { facts: Box::new(facts), evidence }
+        };
+        RuleCommand { agent, token, request, idempotency, corrected: None }
+    }
+
+    fn batch(&mut self, commands: Vec<Command>) {
+        let ran = run_batch(&mut self.store, &mut self.state, commands, self.now, &self.entropy);
+        self.store.plan = None;
+        match ran {
+            Ok((answers, _)) => {
+                for answer in answers {
+                    // Some answers are lost on their way.
+                    if let (Answer::Recorded(recorded), false) = (answer, self.random.one_in(10))
+                        && let Body::Ruled(ruled) = recorded.entry.body
+                    {
+                        self.acknowledged.insert(ruled.decision_id);
+                    }
+                }
+            }
+            Err(_) => {
+                self.crashes += 1;
+                let mut reader = self.store.reader().expect("a reader");
+                // The clock of the next process may be behind; the ledger's is not.
+                let now = self.now.max(self.state.clock);
+                self.state = recover(reader.as_mut(), None, &self.state.bundle, now).expect("recovers");
+            }
+        }
+    }
+
+    fn check(mut self) -> Result<Summary, String> {
+        let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
+        let report = verify(reader.as_mut(), None, &mut |_, _| {}).map_err(|fault| fault.to_string())?;
+        if !report.findings.is_empty() {
+            return Err(format!("the ledger is not sound: {:?}", report.findings));
+        }
+        let replayed = replay(reader.as_mut(), None, &mut |_, _| {}).map_err(|fault| fault.to_string())?;
+        if replayed.differences_count > 0 || !replayed.findings.is_empty() {
+            return Err(format!("decided again: {:?} {:?}", replayed.differences, replayed.findings));
+        }
+        let entries = reader.entries(0, usize::MAX).map_err(|fault| fault.to_string())?;
+        let entries: Vec<Entry> = entries
+            .iter()
+            .map(|bytes| Entry::from_bytes(bytes))
+            .collect::<Result<_, _>>()
+            .map_err(|e| e.to_string())?;
+        let approvals = self.check_entries(&entries)?;
+        self.random.bits();
+        Ok(Summary { entries: report.entries, approvals, crashes: self.crashes })
+    }
+
+    /// The promises, counted from the entries by nothing that the gate uses.
+    fn check_entries(&self, entries: &[Entry]) -> Result<usize, String> {
+        let (mut taken, mut recorded) = (BTreeSet::new(), BTreeSet::new());
+        let mut keys: BTreeMap<(String, Digest), (Digest, u64)> = BTreeMap::new();
+        let mut runs: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+        for entry in entries {
+            let Body::Ruled(ruled) = &entry.body else { continue };
+            let agent = entry.agent.as_deref().unwrap_or("");
+            recorded.insert(ruled.decision_id.clone());
+            if let Some(Idempotency { key, request }) = ruled.idempotency
+                && let Some((other, at)) = keys.insert((agent.to_owned(), key), (request, entry.at))
+                && at + DAY_MS > entry.at
+            {
+                return Err(format!("a key was recorded twice within a day: {other} and {request}"));
+            }
+            let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { continue };
+            let decision = ruled.ruling.decision.as_str();
+            if matches!(decision, "APPROVED" | "CORRECTED" | "PENDING")
+                && !taken.insert((agent, facts.conversation.as_str(), facts.step))
+            {
+                return Err(format!("step {} of {} was taken twice", facts.step.get(), facts.conversation));
+            }
+            if matches!(decision, "APPROVED" | "CORRECTED") {
+                runs.entry(agent).or_default().push((entry.at, ruled.ruling.charge.cost_usd.0));
+            }
+        }
+        for (agent, runs) in &runs {
+            for (at, _) in runs {
+                let hour = runs.iter().filter(|(other, _)| *other <= *at && *other + HOUR_MS > *at).count();
+                let day: Vec<u64> =
+                    runs.iter().filter(|(other, _)| other / DAY_MS == at / DAY_MS).map(|(_, cost)| *cost).collect();
+                let over = u64::try_from(hour).expect("small") > HOUR_MAX
+                    || u64::try_from(day.len()).expect("small") > DAY_MAX
+                    || day.iter().sum::<u64>() > DAY_COST_MAX.0;
+                if over {
+                    return Err(format!("{agent} exceeded its budget: {hour} an hour, {day:?} a day"));
+                }
+            }
+        }
+        if let Some(lost) = self.acknowledged.difference(&recorded).next() {
+            return Err(format!("{lost} was acknowledged and is not there"));
+        }
+        Ok(runs.values().map(Vec::len).sum())
+    }
+}
