@@ -146,9 +146,9 @@ impl Entropy for Counter {
 }
 
 const AGENTS: usize = 3;
-const HOUR_MAX: u64 = 7;
-const DAY_MAX: u64 = 12;
-const DAY_COST_MAX: UsdMicros = UsdMicros(150_000);
+const HOUR_MAX: u64 = 2;
+const DAY_MAX: u64 = 4;
+const DAY_COST_MAX: UsdMicros = UsdMicros(70_000);
 const HOUR_MS: u64 = 3_600_000;
 const DAY_MS: u64 = 86_400_000;
 
@@ -166,6 +166,46 @@ struct World {
     crashes: usize,
 }
 
+/// Runs the same commands on two stores and tells where they come to differ. `reopen` makes the second one anew from
+/// what it kept.
+pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn Store>) -> Result<(), String> {
+    let mut world = World::new(seed)?;
+    let (mut other, mut other_state) = (reopen(), world.state.clone());
+    let other_entropy = Counter::default();
+    let mut commands = vec![Command::Activate(Arc::clone(&world.bundles[0]))];
+    commands.extend((0..AGENTS).map(registration));
+    for _ in 0..batches {
+        let ours = run_batch(&mut world.store, &mut world.state, commands.clone(), world.now, &world.entropy);
+        let theirs = run_batch(other.as_mut(), &mut other_state, commands, world.now, &other_entropy);
+        let (ours, theirs) = (ours.map_err(|fault| fault.to_string())?, theirs.map_err(|fault| fault.to_string())?);
+        let (ours, theirs) = (format!("{:?}", ours.0), format!("{:?}", theirs.0));
+        if ours != theirs {
+            return Err(format!("answers differ:\n{ours}\n{theirs}"));
+        }
+        if world.random.one_in(5) {
+            drop(other);
+            other = reopen();
+        }
+        commands = world.commands();
+    }
+    let mut readers = [world.store.reader(), other.reader()].map(|reader| reader.expect("a reader"));
+    let rows = readers.each_mut().map(|reader| {
+        let mut rows = reader.rows().expect("rows");
+        rows.agents.sort_by(|left, right| left.profile.agent_id.cmp(&right.profile.agent_id));
+        rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
+        format!("{rows:?}")
+    });
+    let entries = readers.each_mut().map(|reader| reader.entries(0, usize::MAX).expect("entries"));
+    let frontiers = readers.each_mut().map(|reader| {
+        let size = reader.head().expect("a head").size();
+        reader.frontier(size)
+    });
+    if rows[0] != rows[1] || entries[0] != entries[1] || frontiers[0] != frontiers[1] {
+        return Err("what is kept differs".to_owned());
+    }
+    Ok(())
+}
+
 /// What a run went through.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
@@ -179,23 +219,7 @@ pub struct Summary {
 
 /// Runs one world and checks what it left behind.
 pub fn run(seed: u64, batches: usize) -> Result<Summary, String> {
-    let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
-    let bundles = [bundle("")?, bundle("[actions.calculate]\nengine = \"math\"\nprice_usd = 0.02\n")?];
-    let store = SimulatedStore { inner: MemoryStore::default(), plan: None };
-    let now = crate::service::START_MS;
-    let mut reader = store.reader().map_err(|fault| fault.to_string())?;
-    let state = recover(reader.as_mut(), None, &bundles[0], now).map_err(|fault| fault.to_string())?;
-    let mut world = World {
-        random: Random::new(seed),
-        store,
-        state,
-        now,
-        entropy: Counter::default(),
-        bundles,
-        sent: Vec::new(),
-        acknowledged: BTreeSet::new(),
-        crashes: 0,
-    };
+    let mut world = World::new(seed)?;
     let mut first = vec![Command::Activate(Arc::clone(&world.bundles[0]))];
     first.extend((0..AGENTS).map(registration));
     world.batch(first);
@@ -236,7 +260,36 @@ fn registration(number: usize) -> Command {
 }
 
 impl World {
+    fn new(seed: u64) -> Result<World, String> {
+        let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
+        let bundles = [bundle("")?, bundle("[actions.calculate]\nengine = \"math\"\nprice_usd = 0.02\n")?];
+        let store = SimulatedStore { inner: MemoryStore::default(), plan: None };
+        let now = crate::service::START_MS;
+        let mut reader = store.reader().map_err(|fault| fault.to_string())?;
+        let state = recover(reader.as_mut(), None, &bundles[0], now).map_err(|fault| fault.to_string())?;
+        Ok(World {
+            random: Random::new(seed),
+            store,
+            state,
+            now,
+            entropy: Counter::default(),
+            bundles,
+            sent: Vec::new(),
+            acknowledged: BTreeSet::new(),
+            crashes: 0,
+        })
+    }
+
     fn turn(&mut self) {
+        let commands = self.commands();
+        if self.random.one_in(4) {
+            let fault = *self.random.pick(&[Fault::Fails, Fault::Fails, Fault::DiesAfterCommit, Fault::Panics]);
+            self.store.plan = Some((self.random.below(3 * commands.len()), fault));
+        }
+        self.batch(commands);
+    }
+
+    fn commands(&mut self) -> Vec<Command> {
         // Mostly minutes, now and then hours, seldom back.
         match self.random.below(12) {
             0 => self.now += u64::try_from(self.random.below(20 * 3_600_000)).expect("small"),
@@ -255,11 +308,7 @@ impl World {
             let bundle = Arc::clone(&self.bundles[self.random.below(2)]);
             commands.push(Command::Activate(bundle));
         }
-        if self.random.one_in(4) {
-            let fault = *self.random.pick(&[Fault::Fails, Fault::Fails, Fault::DiesAfterCommit, Fault::Panics]);
-            self.store.plan = Some((self.random.below(3 * count), fault));
-        }
-        self.batch(commands);
+        commands
     }
 
     fn request(&mut self) -> RuleCommand {

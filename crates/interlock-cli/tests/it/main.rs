@@ -3,6 +3,7 @@
 mod conformance;
 mod faults;
 mod golden;
+mod serve;
 mod usage;
 
 use std::io::Write;

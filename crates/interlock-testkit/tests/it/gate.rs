@@ -3,22 +3,40 @@
 use std::collections::BTreeMap;
 
 use interlock_core::Code;
+use interlock_core::bundle::Bundle;
+use interlock_runtime::ledger::SqliteStore;
 use interlock_testkit::gate;
 use interlock_testkit::service::Server;
 
-#[test]
-fn every_case_of_the_gate_holds_through_http() {
+fn every_case_holds(start: impl Fn(Bundle) -> Server) {
     let (mut count, mut wrong) = (0, Vec::new());
     for (file, cases) in gate::load() {
         for case in cases {
             count += 1;
-            if let Err(reason) = gate::run(&case, Server::in_memory) {
+            if let Err(reason) = gate::run(&case, &start) {
                 wrong.push(format!("gate/{file}: {}\n  {reason}", case.name));
             }
         }
     }
     assert!(wrong.is_empty(), "{} of {count} cases:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count >= 400, "only {count} cases were found");
+}
+
+#[test]
+fn every_case_of_the_gate_holds_through_http() {
+    every_case_holds(Server::in_memory);
+}
+
+#[test]
+fn every_case_of_the_gate_holds_on_sqlite() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let number = std::cell::Cell::new(0);
+    every_case_holds(|bundle| {
+        number.set(number.get() + 1);
+        let directory = scratch.path().join(number.get().to_string());
+        std::fs::create_dir(&directory).expect("a directory");
+        Server::start(Box::new(SqliteStore::open(&directory).expect("a store")), None, bundle)
+    });
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The tests of core and runtime, in one binary.
 
+mod bad_requests;
 mod codes;
 mod commit;
 mod conformance;
@@ -10,7 +11,9 @@ mod hostile;
 mod kill;
 mod manifests;
 mod properties;
+mod races;
 mod simulation;
+mod stores;
 mod typed_loading;
 
 #[test]

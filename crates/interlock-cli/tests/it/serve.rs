@@ -1,0 +1,403 @@
+//! The real server: what it refuses to start on, what it does when calls to the system fail, when it is killed, and
+//! that nothing is answered before it is on the disk.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use interlock_testkit::gate::{TestAgent, register_with};
+use interlock_testkit::generate::Random;
+use interlock_testkit::service::{Answer, Client};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
+const KEY: &str = "operator-key-of-this-test";
+
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn command(data: &Path) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    clean(&mut command);
+    command
+}
+
+fn clean(command: &mut Command) {
+    command.env("INTERLOCK_OPERATOR_KEY", KEY).env_remove("INTERLOCK_HOME").env_remove("LD_LIBRARY_PATH");
+}
+
+fn start(mut command: Command) -> Served {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server");
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
+    let address = line.split("http://").nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+    let Some(address) = address else {
+        let mut error = String::new();
+        let _ = child.stderr.take().expect("its errors").read_to_string(&mut error);
+        panic!("the server did not start: {line}{error}");
+    };
+    Served { child, address: address.parse().expect("an address") }
+}
+
+fn agent(served: &Served) -> TestAgent {
+    let body = r#"{"name":"a","type":"supervised","principal_id":"p","budget":{"max_daily_cost_usd":null,
+        "max_requests_per_hour":null,"max_requests_per_day":null}}"#;
+    register_with(&mut Client::new(served.address), KEY, body).expect("an agent")
+}
+
+fn verify(client: &mut Client, agent: &TestAgent, conversation: &str, step: u64) -> std::io::Result<Answer> {
+    let body = format!(
+        r#"{{"action":{{"type":"calculate","query":"{step}+1"}},"context":{{"conversation_id":"{conversation}","step_number":{step}}}}}"#
+    );
+    client.send("POST", &format!("/agents/{}/verify", agent.id), &[("x-agent-token", &agent.token)], &body)
+}
+
+fn audit(data: &Path, what: &str) -> Output {
+    let mut command = Command::new(PROGRAM);
+    command.args(["audit", what, "--json", "--data"]).arg(data);
+    clean(&mut command);
+    command.output().expect("an audit")
+}
+
+fn is_sound(data: &Path) {
+    for what in ["verify", "replay"] {
+        let output = audit(data, what);
+        assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+/// A directory that passes the start-up checks: ours alone, in one that others cannot write.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in(Path::new(PROGRAM).parent().expect("a directory")).expect("a directory")
+}
+
+#[test]
+fn it_says_where_everything_is_and_stops_when_told() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
+    command.env_remove("INTERLOCK_HOME").env_remove("INTERLOCK_OPERATOR_KEY").env_remove("LD_LIBRARY_PATH");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the server");
+    let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines().map(|line| line.expect("a line"));
+    let text: Vec<String> = lines.by_ref().take(9).collect();
+    let text = text.join("\n");
+    for part in ["listens on http://127.0.0.1:", "data", "operator.key", "built in", "curl -s http://127.0.0.1:"] {
+        assert!(text.contains(part), "{text}");
+    }
+    let mode = |name: &str| fs::metadata(data.join(name)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!((mode("operator.key"), mode("ledger.key"), mode(".")), (0o600, 0o600, 0o700));
+    assert!(fs::read_to_string(data.join("operator.key")).expect("a key").ends_with('\n'));
+    // The first command it prints works as printed.
+    let curl: String =
+        text.split("Register an agent:").nth(1).expect("a command").split("Stop with").next().expect("it").to_owned();
+    let output = Command::new("bash").args(["-c", &curl]).output().expect("bash and curl");
+    let answer = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(answer.contains("\"agent_token\":\"qwed_agent_"), "{curl}\n{answer}");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    assert!(child.wait().expect("an end").success());
+    is_sound(&data);
+    assert!(fs::read_to_string(data.join("checkpoint")).expect("a checkpoint").contains("\n2\n"));
+}
+
+#[test]
+fn it_refuses_to_start_on_ground_that_is_not_its_own() {
+    let refused = |mut command: Command, code: &str| {
+        let output = command.output().expect("the server");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.code() == Some(1) && said.contains(code), "{code}: {:?} {said}", output.status);
+    };
+    let scratch = scratch();
+    for variable in ["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"] {
+        let mut command = command(&scratch.path().join("env"));
+        command.env(variable, "/nowhere/lib.so");
+        refused(command, "INTERLOCK-ENV-001");
+    }
+    assert!(!scratch.path().join("env").exists(), "the environment is checked before anything is made");
+
+    let open = scratch.path().join("open");
+    fs::create_dir(&open).expect("a directory");
+    fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).expect("a mode");
+    refused(command(&open), "INTERLOCK-ENV-002");
+    refused(command(&open.join("below")), "INTERLOCK-ENV-002");
+
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    refused(command(&data), "INTERLOCK-ENV-004");
+    drop(served);
+    for name in ["ledger.db", "ledger.key", "checkpoint"] {
+        fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o666)).expect("a mode");
+        refused(command(&data), "INTERLOCK-ENV-002");
+        fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
+    drop(start(command(&data)));
+
+    let bundle = scratch.path().join("bundle");
+    fs::create_dir(&bundle).expect("a directory");
+    fs::write(bundle.join("interlock.toml"), "[actions.file_delete]\nengine = \"tool_control\"\nrisk = \"low\"\n")
+        .expect("a bundle");
+    let mut loose = command(&data);
+    loose.arg("--bundle").arg(&bundle);
+    refused(loose, "INTERLOCK-CONFIG-001");
+}
+
+#[test]
+fn a_ledger_of_the_future_is_refused() {
+    use interlock_runtime::clock::SystemEntropy;
+    use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
+    let scratch = scratch();
+    fs::set_permissions(scratch.path(), fs::Permissions::from_mode(0o700)).expect("a mode");
+    let clock = interlock_testkit::service::ManualClock::new();
+    clock.advance(20 * 365 * 86_400_000);
+    let ports = Ports {
+        store: Box::new(SqliteStore::open(scratch.path()).expect("a store")),
+        clock,
+        entropy: Arc::new(SystemEntropy::new()),
+        checkpoint: Some(CheckpointFile::new(
+            scratch.path(),
+            LedgerKey::open(scratch.path(), &SystemEntropy::new()).expect("a key"),
+        )),
+    };
+    let bundle = Arc::new(interlock_core::bundle::Bundle::built_in().expect("a bundle"));
+    Ledger::start(ports, bundle).expect("a ledger").stop().expect("stopped");
+    let output = command(scratch.path()).output().expect("the server");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("INTERLOCK-ENV-003"), "{said}");
+}
+
+/// The server under strace.
+fn traced(data: &Path, options: &[&str], log: &Path) -> Command {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o"]).arg(log).args(options);
+    command.arg(PROGRAM).args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(data);
+    clean(&mut command);
+    command
+}
+
+/// Ends a server under strace; strace ends with it.
+fn end_traced(served: &mut Served, signal: &str) {
+    let server = fs::read_to_string(format!("/proc/{}/task/{0}/children", served.child.id())).expect("its children");
+    Command::new("kill").args([signal, server.trim()]).status().expect("kill");
+    served.child.wait().expect("an end");
+}
+
+/// Whether every answer in a trace comes after a sync that ended after the last write to the log.
+fn answers_come_after_syncs(trace: &str) -> Result<usize, String> {
+    let (mut log, mut unsynced, mut answers) = (None, false, 0);
+    let mut syncing: Vec<(&str, bool)> = Vec::new();
+    for line in trace.lines() {
+        let (thread, call) = line.split_once(' ').ok_or("a line without a thread")?;
+        let call = call.trim_start();
+        if call.starts_with("openat") && call.contains("ledger.db-wal") {
+            log = call.rsplit("= ").next().map(|fd| fd.trim().to_owned());
+        }
+        let Some(log) = &log else { continue };
+        if call.starts_with(&format!("pwrite64({log},")) {
+            unsynced = true;
+        } else if call.starts_with(&format!("fsync({log}")) || call.starts_with(&format!("fdatasync({log}")) {
+            if call.contains("= 0") {
+                unsynced = false;
+            } else {
+                syncing.push((thread, unsynced));
+            }
+        } else if (call.contains("fsync resumed") || call.contains("fdatasync resumed")) && call.contains("= 0") {
+            syncing.retain(|(other, _)| *other != thread);
+            unsynced = false;
+        } else if call.contains("HTTP/1.1 200 OK") && call.contains("decision") {
+            answers += 1;
+            if unsynced {
+                return Err(format!("answered before it was on the disk: {line:.200}"));
+            }
+        }
+    }
+    Ok(answers)
+}
+
+#[test]
+fn nothing_is_answered_before_it_is_on_the_disk() {
+    let scratch = scratch();
+    let (data, log) = (scratch.path().join("data"), scratch.path().join("trace"));
+    let options = ["-s", "256", "-e", "trace=openat,pwrite64,write,writev,sendto,sendmsg,fsync,fdatasync"];
+    let mut served = start(traced(&data, &options, &log));
+    let agent = agent(&served);
+    let mut client = Client::new(served.address);
+    for step in 1..=20 {
+        let answer = verify(&mut client, &agent, "c", step).expect("an answer");
+        assert!(answer.body.contains("APPROVED"), "{}", answer.body);
+    }
+    end_traced(&mut served, "-TERM");
+    let trace = fs::read_to_string(&log).expect("a trace");
+    assert_eq!(answers_come_after_syncs(&trace), Ok(20));
+    // Without the syncs, as with `synchronous=OFF`, the same check fails.
+    let lazy: Vec<&str> = trace.lines().filter(|line| !line.contains("sync")).collect();
+    assert!(answers_come_after_syncs(&lazy.join("\n")).is_err());
+}
+
+#[test]
+fn a_disk_that_is_full_denies_and_then_goes_on() {
+    let scratch = scratch();
+    let (data, log) = (scratch.path().join("data"), scratch.path().join("trace"));
+    // From some call after the start on, for a while.
+    for (call, error, when) in
+        [("pwrite64", "ENOSPC", "30..60"), ("fsync,fdatasync", "EIO", "9..14"), ("pwrite64", "EROFS", "44..70")]
+    {
+        let _ = fs::remove_dir_all(&data);
+        let agent = {
+            let served = start(command(&data));
+            agent(&served)
+        };
+        let inject = format!("inject={call}:error={error}:when={when}");
+        let mut served = start(traced(&data, &["-e", &format!("trace={call}"), "-e", &inject], &log));
+        let mut client = Client::new(served.address);
+        let (mut faults, mut approved, mut step) = (0, Vec::new(), 1);
+        for _ in 0..60 {
+            let answer = verify(&mut client, &agent, "c", step).expect("an answer");
+            match answer.status {
+                200 if answer.body.contains("APPROVED") => {
+                    approved.push(step);
+                    step += 1;
+                }
+                // Answered as a fault, and recorded after all: never the reverse.
+                200 if answer.body.contains("LOOP-002") => step += 1,
+                503 => {
+                    assert!(answer.body.contains("INTERLOCK-FAULT-002"), "{}", answer.body);
+                    assert!(answer.body.contains("\"decision\":\"DENIED\""), "{}", answer.body);
+                    faults += 1;
+                }
+                _ => panic!("{error}: {} {}", answer.status, answer.body),
+            }
+            if step > 12 {
+                break;
+            }
+        }
+        assert!(faults > 0, "{call} {error}: no call was made to fail");
+        assert!(approved.len() > 2, "{call} {error}: it did not go on: {approved:?}");
+        end_traced(&mut served, "-KILL");
+        let again = start(command(&data));
+        let mut client = Client::new(again.address);
+        for step in approved {
+            let answer = verify(&mut client, &agent, "c", step).expect("an answer");
+            assert!(answer.body.contains("QWED-AGENT-LOOP-002"), "{error}: step {step} was lost: {}", answer.body);
+        }
+        is_sound(&data);
+    }
+}
+
+#[test]
+fn fifty_kills_lose_nothing_that_was_acknowledged() {
+    let scratch = scratch();
+    let data: PathBuf = scratch.path().join("data");
+    let mut random = Random::new(20_261_115);
+    let mut served = start(command(&data));
+    let agent = agent(&served);
+    let mut acknowledged: Vec<(String, u64)> = Vec::new();
+    for round in 0..50 {
+        let stop = Arc::new(AtomicBool::new(false));
+        let askers: Vec<_> = (0..6)
+            .map(|asker| {
+                let (address, agent, stop) = (served.address, agent.clone(), Arc::clone(&stop));
+                thread::spawn(move || {
+                    let (mut client, mut done) = (Client::new(address), Vec::new());
+                    let conversation = format!("r{round}-a{asker}");
+                    for step in 1..=50 {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        match verify(&mut client, &agent, &conversation, step) {
+                            Ok(answer) if answer.body.contains("APPROVED") => done.push((conversation.clone(), step)),
+                            Ok(answer) => panic!("{}", answer.body),
+                            Err(_) => break,
+                        }
+                    }
+                    done
+                })
+            })
+            .collect();
+        thread::sleep(Duration::from_millis(5 + u64::try_from(random.below(60)).expect("small")));
+        served.child.kill().expect("killed");
+        served.child.wait().expect("an end");
+        stop.store(true, Ordering::Relaxed);
+        let done: Vec<_> = askers.into_iter().flat_map(|asker| asker.join().expect("an asker")).collect();
+        let began = Instant::now();
+        served = start(command(&data));
+        assert!(began.elapsed() < Duration::from_secs(20), "a restart took {:?}", began.elapsed());
+        let mut client = Client::new(served.address);
+        for (conversation, step) in &done {
+            let answer = verify(&mut client, &agent, conversation, *step).expect("an answer");
+            assert!(answer.body.contains("QWED-AGENT-LOOP-002"), "{conversation} {step} was lost: {}", answer.body);
+        }
+        acknowledged.extend(done);
+    }
+    assert!(acknowledged.len() > 500, "only {} were acknowledged", acknowledged.len());
+    is_sound(&data);
+}
+
+#[test]
+fn a_damaged_log_is_noticed() {
+    // Bytes are lost from the write-ahead log after a kill: SQLite drops the rest of it silently, the checkpoint tells.
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    let agent = agent(&served);
+    let mut client = Client::new(served.address);
+    for step in 1..=10 {
+        verify(&mut client, &agent, "c", step).expect("an answer");
+    }
+    // A checkpoint is written within a second or so.
+    let checkpoint = || fs::read_to_string(data.join("checkpoint")).unwrap_or_default();
+    let began = Instant::now();
+    while !checkpoint().contains("\n12\n") && began.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(50));
+    }
+    drop(served);
+    let log = data.join("ledger.db-wal");
+    let mut bytes = fs::read(&log).expect("a log");
+    assert!(bytes.len() > 8_000, "the log is empty: {}", bytes.len());
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    fs::write(&log, bytes).expect("damaged");
+    let output = command(&data).output().expect("the server");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.code() == Some(1) && said.contains("INTERLOCK-LEDGER-001"), "{said}");
+}
+
+#[test]
+fn an_audit_beside_a_running_server_and_with_another_bundle() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    let agent = agent(&served);
+    let mut client = Client::new(served.address);
+    for step in 1..=5 {
+        verify(&mut client, &agent, "c", step).expect("an answer");
+    }
+    is_sound(&data);
+    let bundle = scratch.path().join("next");
+    fs::create_dir(&bundle).expect("a directory");
+    fs::write(bundle.join("interlock.toml"), "[actions.calculate]\nengine = \"math\"\nrisk = \"high\"\n")
+        .expect("a bundle");
+    let mut command = Command::new(PROGRAM);
+    command.args(["audit", "replay", "--json", "--data"]).arg(&data).arg("--bundle").arg(&bundle);
+    clean(&mut command);
+    let output = command.output().expect("a replay");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("\"differences_count\":5") && said.contains("\"decided\":\"DENIED\""), "{said}");
+    drop(served);
+}

@@ -1,0 +1,144 @@
+//! Many at once: one winner per step, no limit exceeded, and nobody who hangs up changes anything.
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use interlock_core::bundle::Bundle;
+use interlock_runtime::ledger::SqliteStore;
+use interlock_testkit::gate::{TestAgent, register};
+use interlock_testkit::service::{Answer, Client, Server};
+
+struct Fixture {
+    server: Server,
+    _scratch: tempfile::TempDir,
+}
+
+fn start() -> Fixture {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let store = Box::new(SqliteStore::open(scratch.path()).expect("a store"));
+    let server = Server::start(store, None, Bundle::built_in().expect("a bundle"));
+    Fixture { server, _scratch: scratch }
+}
+
+fn verify(client: &mut Client, agent: &TestAgent, conversation: &str, step: u64, query: &str) -> Answer {
+    let body = body(conversation, step, query);
+    let headers = [("x-agent-token", agent.token.as_str())];
+    client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body).expect("an answer")
+}
+
+fn body(conversation: &str, step: u64, query: &str) -> String {
+    format!(
+        r#"{{"action":{{"type":"calculate","query":"{query}"}},"context":{{"conversation_id":"{conversation}","step_number":{step}}}}}"#
+    )
+}
+
+/// Answers of many threads that start together.
+fn together(
+    fixture: &Fixture,
+    count: usize,
+    ask: impl Fn(&mut Client, usize) -> Answer + Send + Sync + 'static,
+) -> Vec<Answer> {
+    let (barrier, ask) = (Arc::new(Barrier::new(count)), Arc::new(ask));
+    let threads: Vec<_> = (0..count)
+        .map(|number| {
+            let (mut client, barrier, ask) = (fixture.server.client(), Arc::clone(&barrier), Arc::clone(&ask));
+            thread::spawn(move || {
+                barrier.wait();
+                ask(&mut client, number)
+            })
+        })
+        .collect();
+    threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+}
+
+fn count(answers: &[Answer], what: &str) -> usize {
+    answers.iter().filter(|answer| answer.body.contains(what)).count()
+}
+
+#[test]
+fn one_step_has_one_winner() {
+    let fixture = start();
+    let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+    let agent = agent.expect("an agent");
+    for round in 0..5 {
+        let agent = agent.clone();
+        let answers = together(&fixture, 64, move |client, number| {
+            verify(client, &agent, &format!("c{round}"), 1, &format!("{number}+1"))
+        });
+        assert_eq!(count(&answers, r#""decision":"APPROVED""#), 1);
+        assert_eq!(count(&answers, "QWED-AGENT-LOOP-002"), 63);
+    }
+}
+
+#[test]
+fn a_limit_of_n_approves_n() {
+    let fixture = start();
+    let body = r#"{"name":"a","type":"supervised","principal_id":"p","budget":{"max_requests_per_hour":16}}"#;
+    let agent = register(&mut fixture.server.client(), body).expect("an agent");
+    let asked = agent.clone();
+    let answers = together(&fixture, 64, move |client, number| verify(client, &asked, &format!("c{number}"), 1, "1+1"));
+    assert_eq!(count(&answers, r#""decision":"APPROVED""#), 16);
+    assert_eq!(count(&answers, "QWED-AGENT-BUDGET-002"), 48);
+    let headers = [("x-agent-token", agent.token.as_str())];
+    let path = format!("/agents/{}/budget", agent.id);
+    let budget = fixture.server.client().send("GET", &path, &headers, "").expect("an answer");
+    assert!(budget.body.contains(r#""current_hour":16"#), "{}", budget.body);
+}
+
+#[test]
+fn a_higher_step_does_not_cut_off_one_that_is_on_its_way() {
+    let fixture = start();
+    let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+    let agent = agent.expect("an agent");
+    for round in 0..20 {
+        let asked = agent.clone();
+        let answers = together(&fixture, 8, move |client, number| {
+            let step = u64::try_from(number).expect("small") + 1;
+            verify(client, &asked, &format!("c{round}"), step, &format!("{number}+1"))
+        });
+        // Whatever was opened after a higher step was committed is out of order; what was opened before is not.
+        let approved = count(&answers, r#""decision":"APPROVED""#);
+        assert!(approved >= 1 && approved + count(&answers, "QWED-AGENT-LOOP-002") == 8, "{answers:?}");
+        let next = verify(&mut fixture.server.client(), &agent, &format!("c{round}"), 9, "9+9");
+        assert!(next.body.contains("APPROVED"), "{}", next.body);
+        let late = verify(&mut fixture.server.client(), &agent, &format!("c{round}"), 5, "5+5");
+        assert!(late.body.contains("QWED-AGENT-LOOP-002"), "{}", late.body);
+    }
+}
+
+#[test]
+fn who_hangs_up_changes_nothing() {
+    let fixture = start();
+    let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+    let agent = agent.expect("an agent");
+    let send = |conversation: &str, cut: usize| {
+        let body = body(conversation, 1, "1+1");
+        let request = format!(
+            "POST /agents/{}/verify HTTP/1.1\r\nhost: x\r\nx-agent-token: {}\r\ncontent-length: {}\r\n\r\n{body}",
+            agent.id,
+            agent.token,
+            body.len()
+        );
+        let mut stream = TcpStream::connect(fixture.server.address).expect("a connection");
+        stream.write_all(&request.as_bytes()[..request.len() - cut]).expect("sent");
+        drop(stream);
+    };
+    // A request that never was complete leaves its step free.
+    send("half", 10);
+    // A complete one is decided, whoever waits; the step is taken once, and the charge is made once.
+    let size = fixture.server.ledger.size();
+    send("whole", 0);
+    let start = Instant::now();
+    while fixture.server.ledger.size() == size && start.elapsed() < Duration::from_secs(10) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    let mut client = fixture.server.client();
+    assert!(verify(&mut client, &agent, "whole", 1, "1+1").body.contains("QWED-AGENT-LOOP-002"));
+    assert!(verify(&mut client, &agent, "half", 1, "1+1").body.contains("APPROVED"));
+    let headers = [("x-agent-token", agent.token.as_str())];
+    let budget = client.send("GET", &format!("/agents/{}/budget", agent.id), &headers, "").expect("an answer");
+    assert!(budget.body.contains(r#""current_hour":2"#), "{}", budget.body);
+}
