@@ -42,10 +42,10 @@ impl Credentials {
 
 impl Service {
     pub(crate) fn check_operator(&self, credentials: &Credentials) -> Result<(), Refusal> {
-        let is_operator = |key: Option<Digest>| key.is_some_and(|key| key.same_as(self.operator));
-        // Both are looked at, whichever is right.
-        let (by_bearer, by_key) = (is_operator(credentials.bearer), is_operator(credentials.api_key));
-        if by_bearer | by_key {
+        let wrong = |key: Option<Digest>| key.is_some_and(|key| !key.same_as(self.operator));
+        // Both are looked at, whichever comes first; a right key beside a wrong one is not believed.
+        let (bearer, key) = (credentials.bearer, credentials.api_key);
+        if (bearer.is_some() | key.is_some()) & !(wrong(bearer) | wrong(key)) {
             return Ok(());
         }
         Err(Refusal::new(

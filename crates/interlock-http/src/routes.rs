@@ -222,7 +222,9 @@ impl Service {
             let entry = found.and_then(|bytes| Entry::from_bytes(&bytes).ok());
             let own = entry.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
             // A cursor is a number, so it may be made up.
-            let entry = own.ok_or_else(|| malformed("cursor must be one that an answer gave"))?;
+            let entry = own.ok_or_else(|| {
+                malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
+            })?;
             next = entry.previous;
             if matches!(entry.body, EntryBody::Ruled(_)) {
                 entries.push(entry);

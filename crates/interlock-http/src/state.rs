@@ -1,6 +1,7 @@
 //! `POST /state/verify`: the state guard over HTTP. Commits are made by the command line and the Python package; here a
 //! target is refused, because a commit through the service has to be an entry first.
 
+use axum::http::StatusCode;
 use interlock_core::state::{StateGuard, StateText, decision, target};
 use interlock_core::{Code, Denial};
 
@@ -17,7 +18,8 @@ impl Service {
         let guard = match named.as_str() {
             Some(name) => self.guards.get(name.text()).ok_or_else(|| {
                 let name = interlock_core::display(name.text());
-                Refusal::new(Code::ConfigInvalid, format!("the bundle has no guard `{name}`"))
+                let message = format!("the bundle has no guard `{name}`");
+                Refusal::new(Code::ConfigInvalid, message).with_status(StatusCode::NOT_FOUND)
             })?,
             None => {
                 inline = StateGuard::load_file(named.source())

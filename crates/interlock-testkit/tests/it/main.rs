@@ -4,6 +4,7 @@ mod bad_requests;
 mod codes;
 mod commit;
 mod conformance;
+mod description;
 #[path = "../../../../examples/state/verify.rs"]
 mod example;
 mod gate;
