@@ -1,7 +1,8 @@
 //! Which action types have a meaning: the built-in table, extended by the bundle.
 
 use core::fmt;
-use std::collections::BTreeMap;
+use core::hash::{BuildHasherDefault, Hasher};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::vocabulary::{Engine, Risk, UsdMicros};
@@ -100,7 +101,7 @@ impl fmt::Display for RegistryError {
 /// The registered types.
 #[derive(Debug, Clone)]
 pub struct Registry {
-    types: BTreeMap<Arc<str>, Registered>,
+    types: HashMap<Arc<str>, Registered, BuildHasherDefault<NameHasher>>,
 }
 
 impl Registry {
@@ -110,7 +111,7 @@ impl Registry {
             let identity = identity_of(name);
             (Arc::from(*name), Registered { engine: *engine, risk: *risk, price: PRICE, category: *category, identity })
         };
-        Registry { types: BTreeMap::from_iter(BUILT_IN.iter().map(row)) }
+        Registry { types: BUILT_IN.iter().map(row).collect() }
     }
 
     /// The meaning of a type, if it has one.
@@ -186,6 +187,28 @@ impl Registry {
             }
         }
         Ok(())
+    }
+}
+
+/// FNV-1a: the same on every machine. Only an operator adds names, so nobody can choose them to collide.
+#[derive(Debug, Clone)]
+struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> NameHasher {
+        NameHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

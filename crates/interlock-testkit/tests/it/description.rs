@@ -19,7 +19,7 @@ fn every_route_is_described_and_every_description_is_a_route() {
         for method in ["get", "post", "put", "delete", "patch"] {
             let path = path.text().replace("{id}", "agent_1").replace("{tool}", "t");
             let answer = client.send(&method.to_uppercase(), &path, &[], "").expect("an answer");
-            let is_route = !answer.body.contains("INTERLOCK-REQUEST-005");
+            let is_route = !matches!(answer.status, 404 | 405) || !answer.body.contains("INTERLOCK-REQUEST-005");
             assert_eq!(is_route, methods.get(method).is_some(), "{method} {path}: {} {}", answer.status, answer.body);
         }
     }
