@@ -92,7 +92,7 @@ fn run_replay(arguments: &ReplayArguments) -> Result<Outcome, Fault> {
     let data = Places::find(arguments.data.as_deref())?.data;
     let other = match &arguments.bundle {
         Some(directory) => {
-            let loaded = load_bundle(Some(directory), &data);
+            let loaded = load_bundle(Some(directory), &data, &[]);
             Some(loaded.map_err(|fault| Fault::with_code(fault.code, fault.message))?.0)
         }
         None => None,

@@ -115,7 +115,8 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         Ok(key) if !key.is_empty() => (key, "INTERLOCK_OPERATOR_KEY".to_owned()),
         _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
     };
-    let (bundle, bundle_from) = load_bundle(arguments.bundle.as_deref(), &places.data)?;
+    let (bundle, bundle_from) =
+        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments, &places))?;
     let bundle = Arc::new(bundle);
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
@@ -130,14 +131,30 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
 }
 
+/// Where the server's own files are, links resolved: no agent may touch them.
+fn own_places(arguments: &ServeArguments, places: &Places) -> Vec<String> {
+    let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
+    own.extend(arguments.bundle.clone());
+    let resolved = own.iter().filter_map(|path| fs::canonicalize(path).ok()?.to_str().map(str::to_owned));
+    let mut resolved: Vec<String> = resolved.collect();
+    resolved.sort();
+    resolved.dedup();
+    resolved
+}
+
 /// Reads `interlock.toml` and the JSON files beside it.
-pub(crate) fn load_bundle(given: Option<&Path>, data: &Path) -> Result<(Bundle, String), StartupFault> {
+pub(crate) fn load_bundle(
+    given: Option<&Path>,
+    data: &Path,
+    own_places: &[String],
+) -> Result<(Bundle, String), StartupFault> {
     let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
     let required =
         env::var("DOOM_LOOP_GUARD_REQUIRED").is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "TRUE"));
     let directory = given.map_or_else(|| data.join("bundle"), Path::to_owned);
     if given.is_none() && !directory.exists() {
-        let bundle = Bundle::load("", &BTreeMap::new(), required).map_err(|error| invalid(error.to_string()))?;
+        let bundle =
+            Bundle::load_for("", &BTreeMap::new(), required, own_places).map_err(|error| invalid(error.to_string()))?;
         return Ok((bundle, "built in".to_owned()));
     }
     check_files(&directory)?;
@@ -153,7 +170,7 @@ pub(crate) fn load_bundle(given: Option<&Path>, data: &Path) -> Result<(Bundle, 
     }
     let path = directory.join("interlock.toml");
     let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
-    let bundle = Bundle::load(&text, &files, required);
+    let bundle = Bundle::load_for(&text, &files, required, own_places);
     let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     Ok((bundle, path.display().to_string()))
 }

@@ -82,6 +82,8 @@ struct BundleText {
     rules: Vec<RuleSource>,
     /// Guard files by name.
     guards: BTreeMap<String, String>,
+    /// Where the server's own files are.
+    own_places: Vec<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -109,6 +111,16 @@ impl Bundle {
 
     /// Reads `interlock.toml` with the texts of the files it names. `observed_required` can only switch that demand on.
     pub fn load(text: &str, files: &BTreeMap<String, String>, observed_required: bool) -> Result<Bundle, BundleError> {
+        Bundle::load_for(text, files, observed_required, &[])
+    }
+
+    /// The same for a server whose own files are in these places: no agent may touch them.
+    pub fn load_for(
+        text: &str,
+        files: &BTreeMap<String, String>,
+        observed_required: bool,
+        own_places: &[String],
+    ) -> Result<Bundle, BundleError> {
         let file: BundleFile =
             toml::from_str(text).map_err(|error| BundleError(error.to_string().trim_end().to_owned()))?;
         if file.format.is_some_and(|format| format != FORMAT) {
@@ -139,6 +151,7 @@ impl Bundle {
             doom_loop_guard_required: file.doom_loop_guard_required || observed_required,
             rules: file.rules,
             guards,
+            own_places: own_places.to_vec(),
         })
     }
 
@@ -167,7 +180,8 @@ impl Bundle {
                 registry.categorise(name, category).map_err(|error| BundleError(format!("tools: {error}")))?;
             }
         }
-        let rules = Rules::load(&source.rules, &registry).map_err(|error| BundleError(error.to_string()))?;
+        let rules = Rules::load(&source.rules, &registry, &source.own_places)
+            .map_err(|error| BundleError(error.to_string()))?;
         let mut guards = BTreeMap::new();
         for (name, text) in &source.guards {
             let guard = StateGuard::load_file(text).map_err(|error| BundleError(format!("guards.{name}: {error}")))?;

@@ -166,7 +166,8 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     let mut object = Object::answer()
         .text("decision", decision.as_str())
         .text("decision_id", &ruled.decision_id)
-        .raw("enforced", true)
+        // What consumed nothing lets nothing run.
+        .raw("enforced", !is_dry_run(ruled))
         .optional_object("verification", verification.as_ref(), verification_object)
         .optional_object("error", error.as_ref(), error_object);
     if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
@@ -176,7 +177,7 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     if asked.door == Door::Tools {
         object = tool_fields(object, ruled);
     }
-    if ruled.facts.as_ref().is_some_and(|facts| facts.dry_run) {
+    if is_dry_run(ruled) {
         object = object.raw("dry_run", true);
     }
     if recorded.replayed {
@@ -186,6 +187,10 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
         .object("budget_remaining", |object| remaining_object(object, remaining))
         .text("leaf_hash", &recorded.leaf.to_string());
     json(status, object.end())
+}
+
+fn is_dry_run(ruled: &Ruled) -> bool {
+    ruled.facts.as_ref().is_some_and(|facts| facts.dry_run)
 }
 
 fn tool_fields(object: Object, ruled: &Ruled) -> Object {
@@ -198,7 +203,7 @@ fn tool_fields(object: Object, ruled: &Ruled) -> Object {
         .optional_text("risk_level", verification.as_ref().map(|verification| verification.risk_level.as_str()));
     let passed = verification.iter().flat_map(|verification| &verification.checks_passed);
     object
-        .raw("approved", decision.lets_run())
+        .raw("approved", decision.lets_run() && !is_dry_run(ruled))
         .optional_text("blocked_reason", error.as_ref().map(|error| error.message.as_str()))
         .raw("risk_assessment", risk.end())
         .texts("policy_checks", passed.map(String::as_str))
@@ -292,7 +297,7 @@ pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> Strin
     Object::new().raw("cost", cost.end()).raw("requests", requests.end()).raw("tokens", tokens.end()).end()
 }
 
-/// Rulings, newest first, and where to go on.
+/// Rulings, newest first, and where to go on: a number that means something to this agent's pages only.
 pub(crate) fn activities(entries: &[Entry], next_cursor: Option<u64>) -> String {
     let row = |entry: &Entry| {
         let EntryBody::Ruled(ruled) = &entry.body else { return None };

@@ -216,7 +216,8 @@ impl Service {
         limit: usize,
         cursor: Option<u64>,
     ) -> Result<(Vec<Entry>, Option<u64>), Refusal> {
-        let (mut entries, mut next) = (Vec::new(), Some(cursor.unwrap_or(agent.last_index)));
+        let cipher = cursor_cipher(agent);
+        let (mut entries, mut next) = (Vec::new(), Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher)));
         while let Some(index) = next.filter(|_| entries.len() < limit) {
             let found = self.gate.ledger().entry(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
             let entry = found.and_then(|bytes| Entry::from_bytes(&bytes).ok());
@@ -231,7 +232,8 @@ impl Service {
             }
         }
         // The first entry is the registration, which is no ruling.
-        Ok((entries, next.filter(|index| *index > 0 && !self.is_registration(*index))))
+        let next = next.filter(|index| *index > 0 && !self.is_registration(*index));
+        Ok((entries, next.map(|index| index ^ cipher)))
     }
 
     fn is_registration(&self, index: u64) -> bool {
@@ -335,12 +337,29 @@ impl Service {
     }
 }
 
+/// An index in the ledger is nobody's business but the operator's, so cursors hide it.
+fn cursor_cipher(agent: &Agent) -> u64 {
+    let digest = Digest::of(&["cursor", &agent.token.to_string()]).bytes();
+    // At most 2^53, so that every reader of JSON keeps it whole.
+    digest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 11)
+}
+
 /// The action as JSON around its query, to put a corrected one in.
 fn around_query(action: &interlock_core::action::ActionText<'_>) -> Option<(String, String)> {
     action.query?;
     let kind = interlock_core::json::quote(action.kind);
     let rest = [("code", action.code), ("target", action.target), ("parameters", action.parameters)];
-    let rest = rest.into_iter().filter_map(|(key, value)| Some(format!(",\"{key}\":{}", value?.source())));
+    let rest = rest.into_iter().filter_map(|(key, value)| {
+        let value = value?;
+        // The claim that was wrong does not belong in the corrected action.
+        let kept = value.as_object().filter(|_| value.get("expected").is_some()).map(|members| {
+            let kept = members.filter(|(key, _)| key.text() != "expected");
+            let kept =
+                kept.map(|(key, value)| format!("{}:{}", interlock_core::json::quote(key.text()), value.source()));
+            format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+        });
+        Some(format!(",\"{key}\":{}", kept.unwrap_or_else(|| value.source().to_owned())))
+    });
     Some((format!("{{\"type\":{kind},\"query\":"), format!("{}}}", rest.collect::<String>())))
 }
 

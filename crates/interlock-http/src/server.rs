@@ -10,13 +10,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use interlock_runtime::startup::room_for_connections;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 use crate::Service;
 use crate::routes::router;
 
-/// How many connections may be open; more wait.
+/// How many connections may be open, if the system allows as many files; more wait.
 const CONNECTIONS_MAX: usize = 10_000;
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
@@ -50,7 +51,7 @@ pub async fn serve(
 ) -> Result<(), ServeFault> {
     let routes = router(Arc::clone(&service));
     let graceful = GracefulShutdown::new();
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let room = Arc::new(Semaphore::new(room_for_connections(CONNECTIONS_MAX)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64);
     let mut stop = std::pin::pin!(stop);

@@ -166,6 +166,11 @@ fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
             let certified = !outcome.certificate.is_empty();
             evidence.certificate = certified.then(|| Digest::of(&[&outcome.certificate]));
             corrected = outcome.corrected;
+            if action.code.is_some() {
+                // Code beside a calculation was read by nobody.
+                evidence.status = evidence.status.max(Status::Uncertain);
+                evidence.checks.push(check("all_read", false));
+            }
         }
         Engine::Logic | Engine::Sql | Engine::Code | Engine::Fact => {
             evidence.checks = vec![check("engine_available", false)];

@@ -168,3 +168,15 @@ pub fn operator_key(path: &Path, entropy: &dyn Entropy) -> Result<String, Startu
         Err(error) => Err(fault(&error)),
     }
 }
+
+/// Raises the limit of open files to what is allowed, and says how many connections fit beside our own files.
+pub fn room_for_connections(wanted: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    /// For store, log, checkpoint, readers and standard streams.
+    const OWN_FILES: u64 = 64;
+    let limit = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).is_ok();
+    let open = if raised { limit.maximum } else { limit.current };
+    let room = open.map_or(u64::MAX, |open| open.saturating_sub(OWN_FILES)).max(1);
+    usize::try_from(room).unwrap_or(wanted).min(wanted)
+}

@@ -96,3 +96,37 @@ pub(super) fn is_no_progress(runs: usize) -> bool {
 fn bit_of(step: StepNumber) -> Option<u64> {
     u32::try_from(step.get()).ok().filter(|step| u64::from(*step) <= STEPS_MAX).and_then(|step| 1_u64.checked_shl(step))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(number: u64) -> StepNumber {
+        StepNumber::new(number).unwrap_or_else(|| unreachable!())
+    }
+
+    fn taken(steps: &[(u64, u64)]) -> Conversation {
+        let mut conversation = Conversation::default();
+        for (number, index) in steps {
+            conversation.take(step(*number), Digest::of(&["a"]), None, *index);
+        }
+        conversation
+    }
+
+    #[test]
+    fn a_lower_step_is_free_only_if_it_was_on_its_way() {
+        let conversation = taken(&[(1, 10), (3, 20)]);
+        assert!(conversation.is_free(step(2), 20), "opened before step 3 was committed");
+        assert!(!conversation.is_free(step(2), 21), "opened after it");
+        assert!(conversation.is_free(step(4), 21), "above the head");
+        assert!(!conversation.is_free(step(3), 0), "taken");
+        assert!(!conversation.is_free(step(1), 0), "taken");
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_passed() {
+        let rises: Vec<(u64, u64)> = (2..=20).map(|number| (number, number)).collect();
+        let conversation = taken(&rises);
+        assert!(!conversation.is_free(step(1), 0), "the rise past step 1 is not remembered any more");
+    }
+}

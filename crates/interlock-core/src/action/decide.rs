@@ -187,10 +187,16 @@ fn denied(code: Code, message: impl Into<String>) -> Refusal {
 }
 
 impl Question<'_> {
-    /// 003, LOOP-001 to LOOP-004, ACTION-001, BUDGET, 004.
+    /// 003, STATE-001, LOOP-001 to LOOP-004, ACTION-001, BUDGET, 004.
     fn before_evidence(&self) -> Result<Asked, Refusal> {
         if self.agent.status == AgentStatus::Suspended {
             return Err(denied(Code::AgentSuspended, "the agent is suspended"));
+        }
+        if self.bundle.observed_required() && self.facts.observed.is_none() {
+            return Err(denied(
+                Code::StateFields,
+                "pre_action_state_hash and state_source are required by this server",
+            ));
         }
         self.check_loops()?;
         let asked = self.check_registered()?;

@@ -56,12 +56,10 @@ impl Index {
         for path in &subject.paths {
             match path {
                 PathText::Unresolvable => self.with_path.iter().copied().for_each(&mut found),
-                PathText::Absolute(path) => self.by_path.candidates(path, &mut found),
-                PathText::Relative(path) => {
+                PathText::Absolute(path) | PathText::Word(path) => self.path_candidates(path, &mut found),
+                PathText::Floating(path) => {
                     self.with_anchored_path.iter().copied().for_each(&mut found);
-                    self.by_path.candidates(path, &mut found);
-                    // `**/name` also matches `name` itself.
-                    self.by_path.candidates(&format!("/{path}"), &mut found);
+                    self.path_candidates(path, &mut found);
                 }
             }
         }
@@ -69,6 +67,14 @@ impl Index {
             let Some(texts) = self.by_argument.get(name) else { continue };
             values.iter().for_each(|value| texts.candidates(value, &mut found));
         }
+    }
+}
+
+impl Index {
+    /// A pattern that ends in `/**` also matches the directory itself, so it is looked for with a slash, too.
+    fn path_candidates(&self, path: &str, mut found: impl FnMut(usize)) {
+        self.by_path.candidates(path, &mut found);
+        self.by_path.candidates(&format!("{path}/"), &mut found);
     }
 }
 

@@ -8,14 +8,14 @@ mod pattern;
 mod subject;
 
 use core::fmt;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use index::Index;
 use pattern::{Pattern, PatternError, Separator};
-use subject::{PathText, Subject};
+use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_value};
 
 /// What a rule says, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -73,6 +73,8 @@ impl fmt::Display for RuleError {
     }
 }
 
+/// How many names of rules evidence carries.
+const MATCHED_LEN: usize = 16;
 /// The most rules a bundle may hold.
 const RULES_MAX: usize = 20_000;
 
@@ -84,11 +86,23 @@ pub struct Rules {
     any_name: Index,
     /// Hosts that may be reached.
     listed_hosts: Index,
+    /// The arguments that rules ask about.
+    arguments: BTreeSet<String>,
+}
+
+/// Whose rule it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Ours: about a place on the disk only if the path certainly leads there, or every relative path would match.
+    Shipped,
+    /// The operator's: about a place on the disk also if the path may lead there.
+    Written,
 }
 
 #[derive(Debug, Clone)]
 struct Rule {
     id: String,
+    origin: Origin,
     /// The identity it is about; `None` is any.
     name: Option<String>,
     then: Then,
@@ -121,15 +135,28 @@ const SECRETS: &[&str] = &[
 /// Interlock's own files and the hook settings of the hosts it guards.
 #[rustfmt::skip]
 const SELF: &[&str] = &[
-    "**/.interlock", "**/.interlock/**", "**/interlock.toml", "**/.claude/settings*.json", "**/.codex/**",
-    "**/.cursor/hooks.json", "**/.gemini/settings.json",
+    "**/.interlock/**", "**/interlock.toml", "**/operator.key", "**/ledger.key", "**/ledger.db*", "**/.codex/**",
+    "**/.claude/settings*.json", "**/.cursor/hooks.json", "**/.gemini/settings.json",
 ];
 
-/// The rules that are always on.
-fn shipped() -> Vec<RuleSource> {
-    let by_path = |id: &str, path: &str, then| RuleSource {
+/// What runs later if it is written now.
+#[rustfmt::skip]
+const ARMS: &[&str] = &[
+    "**/.git/config", "**/.git/hooks/**", "**/.gitattributes", "**/.gitmodules", "**/.bashrc", "**/.bash_profile",
+    "**/.bash_login", "**/.bash_logout", "**/.profile", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin",
+    "**/.config/fish/**", "/etc/profile", "/etc/profile.d/**", "/etc/cron*/**", "/etc/crontab", "/var/spool/cron/**",
+    "/usr/bin/**", "/usr/local/bin/**", "/bin/**", "/sbin/**", "/usr/sbin/**", "**/.local/bin/**", "**/.envrc",
+    "**/.github/workflows/**", "**/.gitlab-ci.yml", "**/.circleci/**", "**/jenkinsfile", "**/.vscode/**", "**/.idea/**",
+    "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.config/systemd/**", "/etc/systemd/**",
+];
+/// The actions that write files.
+const WRITES: [&str; 2] = ["file_write", "file_delete"];
+
+/// The rules that are always on. `own` are the places of this very server.
+fn shipped(own: &[String]) -> Vec<RuleSource> {
+    let by_path = |id: &str, action: &str, path: &str, then| RuleSource {
         id: Some(id.to_owned()),
-        action: Some("*".to_owned()),
+        action: Some(action.to_owned()),
         tool: None,
         effect: None,
         arg: BTreeMap::new(),
@@ -137,13 +164,16 @@ fn shipped() -> Vec<RuleSource> {
         host: None,
         then,
     };
-    let secrets = SECRETS.iter().map(|path| by_path("secrets", path, Then::Ask));
-    secrets.chain(SELF.iter().map(|path| by_path("self", path, Then::Deny))).collect()
+    let secrets = SECRETS.iter().map(|path| by_path("secrets", "*", path, Then::Ask));
+    let own = own.iter().map(|path| by_path("self", "*", &format!("{}/**", path.trim_end_matches('/')), Then::Deny));
+    let own_names = SELF.iter().map(|path| by_path("self", "*", path, Then::Deny));
+    let arms = WRITES.iter().flat_map(|action| ARMS.iter().map(|path| by_path("arms", action, path, Then::Ask)));
+    secrets.chain(own).chain(own_names).chain(arms).collect()
 }
 
 impl Rules {
-    /// Resolves rules against a registry, with the shipped ones beside them.
-    pub fn load(written: &[RuleSource], registry: &Registry) -> Result<Rules, RuleError> {
+    /// Resolves rules against a registry, with the shipped ones beside them. `own` are the places of this very server.
+    pub fn load(written: &[RuleSource], registry: &Registry, own: &[String]) -> Result<Rules, RuleError> {
         if written.len() > RULES_MAX {
             let reason = format!("more than {RULES_MAX} rules");
             return Err(RuleError { id: format!("rule-{}", RULES_MAX.saturating_add(1)), reason });
@@ -153,17 +183,24 @@ impl Rules {
             by_name: BTreeMap::new(),
             any_name: Index::default(),
             listed_hosts: Index::default(),
+            arguments: BTreeSet::new(),
         };
-        for source in &shipped() {
-            rules.add(source, String::new(), registry)?;
+        for source in &shipped(own) {
+            rules.add(source, String::new(), registry, Origin::Shipped)?;
         }
         for (position, source) in written.iter().enumerate() {
-            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry)?;
+            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry, Origin::Written)?;
         }
         Ok(rules)
     }
 
-    fn add(&mut self, source: &RuleSource, number: String, registry: &Registry) -> Result<(), RuleError> {
+    fn add(
+        &mut self,
+        source: &RuleSource,
+        number: String,
+        registry: &Registry,
+        origin: Origin,
+    ) -> Result<(), RuleError> {
         let id = source.id.clone().unwrap_or(number);
         let refused = |reason: String| RuleError { id: id.clone(), reason };
         let name = match (&source.action, &source.tool, &source.effect) {
@@ -182,11 +219,14 @@ impl Rules {
         };
         let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
         let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
-        let args = source.arg.iter().map(|(name, text)| Ok((name.clone(), pattern(text, Separator::None)?)));
+        let args = source
+            .arg
+            .iter()
+            .map(|(name, text)| Ok((pattern::fold_case(name), pattern(&fold_value(text), Separator::None)?)));
         let args = args.collect::<Result<Vec<_>, RuleError>>()?;
         if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
-            let reason = "a resolved path is absolute or begins with a name, so it can never match";
-            return Err(refused(format!("path: {reason}; begin it with `/` or `**/`")));
+            let reason = "paths are judged resolved, so it can never match";
+            return Err(refused(format!("path: {reason}; begin it with `/` or `**/` and leave `.`, `..` and `~` out")));
         }
         let unconditional = path.is_none() && host.is_none() && args.is_empty();
         let everything = host.as_ref().is_some_and(Pattern::matches_everything) && args.is_empty() && path.is_none();
@@ -194,7 +234,8 @@ impl Rules {
             return Err(refused("would turn a default into allow".to_owned()));
         }
         let name = (name != "*").then(|| registry.identity(name).to_owned());
-        let rule = Rule { id, name, then: source.then, args, path, host };
+        self.arguments.extend(args.iter().map(|(name, _)| name.clone()));
+        let rule = Rule { id, origin, name, then: source.then, args, path, host };
         let position = self.rules.len();
         if let (Then::Allow, Some(host)) = (rule.then, &rule.host) {
             self.listed_hosts.by_host.insert(host, position);
@@ -210,7 +251,8 @@ impl Rules {
 
     /// What the rules say about an action. `governed` says that its whole text is arguments, for no verifier reads it.
     pub fn find(&self, identity: &str, governed: bool, action: &ActionText<'_>) -> RuleFinding {
-        let subject = Subject::read(action, governed);
+        let calls_out = identity == "api_call";
+        let subject = Subject::read(action, Reading { governed, calls_out, known: &self.arguments });
         let mut found = RuleFinding { then: None, matched: Vec::new() };
         for index in [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten() {
             index.candidates(&subject, |position| {
@@ -224,6 +266,9 @@ impl Rules {
         // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
         let is_listed = |host: &str| {
             let mut listed = false;
+            if host == UNREADABLE_HOST {
+                return false;
+            }
             self.listed_hosts.by_host.candidates(host, |position| {
                 listed |= self.rules.get(position).is_some_and(|rule| {
                     rule.name.as_deref().is_none_or(|name| name == identity)
@@ -238,6 +283,7 @@ impl Rules {
         }
         found.matched.sort();
         found.matched.dedup();
+        found.matched.truncate(MATCHED_LEN);
         found
     }
 }
@@ -256,6 +302,10 @@ impl RuleFinding {
 }
 
 impl Rule {
+    fn may_be_about_it(&self, pattern: &Pattern) -> bool {
+        pattern.is_anchored() && self.origin == Origin::Written
+    }
+
     fn matches(&self, subject: &Subject) -> bool {
         let args = self.args.iter().all(|(name, pattern)| {
             subject.arguments.get(name).is_some_and(|values| values.iter().any(|value| pattern.matches(value)))
@@ -265,7 +315,8 @@ impl Rule {
                 PathText::Unresolvable => true,
                 PathText::Absolute(path) => pattern.matches(path),
                 // Its base is not known here, so a rule about a place on the disk may be about it.
-                PathText::Relative(path) => pattern.is_anchored() || pattern.matches(path),
+                PathText::Floating(path) => self.may_be_about_it(pattern) || pattern.matches(path),
+                PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
             })
         });
         let host = self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)));

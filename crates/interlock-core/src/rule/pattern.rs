@@ -68,22 +68,21 @@ impl Pattern {
                 (literal, _) => parts.push(Part::Literal(literal)),
             }
         }
-        // `**/x` is `x` at any depth, the first included.
+        if separator == Separator::Slash && !matches!(parts.as_slice(), [Part::Literal('/') | Part::Across, ..]) {
+            // A name without a place is meant wherever it is.
+            parts.splice(0..0, [Part::Across, Part::Literal('/')]);
+        }
         Ok(Pattern { parts, separator })
     }
 
-    /// Whether the whole text matches, in time proportional to both lengths.
+    /// Whether the whole text matches, in time proportional to both lengths. Paths begin with a slash; `X/**` is also
+    /// about `X` itself.
     pub(super) fn matches(&self, text: &str) -> bool {
-        let parts = match (self.separator, self.parts.as_slice()) {
-            (Separator::Slash, [Part::Across, Part::Literal('/'), rest @ ..]) => {
-                if matches(rest, text) {
-                    return true;
-                }
-                &self.parts
-            }
-            (Separator::Slash | Separator::None, parts) => parts,
+        let directory = match (self.separator, self.parts.as_slice()) {
+            (Separator::Slash, [parts @ .., Part::Literal('/'), Part::Across]) => matches(parts, text),
+            (Separator::Slash | Separator::None, _) => false,
         };
-        matches(parts, text)
+        directory || matches(&self.parts, text)
     }
 
     /// The literal text every match begins with.
@@ -114,11 +113,7 @@ impl Pattern {
     /// Paths are resolved before they are asked about.
     pub(super) fn never_matches_a_path(&self) -> bool {
         let text: String = self.parts.iter().map(|part| part.literal().unwrap_or('*')).collect();
-        let odd = text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == "..");
-        text.starts_with(['.', '~']) && text.starts_with("./")
-            || text.starts_with("../")
-            || text.starts_with('~')
-            || odd
+        text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == ".." || name.starts_with('~'))
     }
 }
 

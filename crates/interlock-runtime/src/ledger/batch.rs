@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Agent, Charge, Conversation, Decision, Evidence, Facts, Figures, Millis, Profile, Ruling, RulingError, Trust,
-    decide,
+    Agent, AgentStatus, Charge, Conversation, Decision, Evidence, Facts, Figures, Millis, Profile, Ruling, RulingError,
+    Trust, decide,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
@@ -223,7 +223,8 @@ impl Batch<'_> {
         if !agent.has_token(token) {
             return Ok(Answer::Refused(Code::AgentToken));
         }
-        if let Some(idempotency) = idempotency
+        // A suspended agent gets no old approval either.
+        if let Some(idempotency) = idempotency.filter(|_| agent.status == AgentStatus::Active)
             && let Some(answer) = self.answer_again(&id, idempotency)?
         {
             return Ok(answer);
@@ -279,7 +280,6 @@ impl Batch<'_> {
         idempotency: Option<Idempotency>,
         now: Millis,
     ) -> Result<Ruled, Trouble> {
-        use interlock_core::action::AgentStatus;
         let error = match agent.status {
             AgentStatus::Active => RulingError { code, message, details: None },
             AgentStatus::Suspended => {

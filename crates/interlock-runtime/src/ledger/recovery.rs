@@ -59,7 +59,7 @@ impl From<StoreFault> for RecoveryFault {
 }
 
 /// Reads the state the writer continues from: the checkpoint must be in the store, and everything after it hash to the
-/// store's head. `bundle` is put into force if the ledger names none.
+/// store's head. `bundle` is at hand in case the ledger rests on it, or on none yet.
 pub fn recover(
     reader: &mut dyn Reader,
     checkpoint: Option<&CheckpointFile>,
@@ -102,7 +102,8 @@ pub fn recover(
     if now.saturating_add(CLOCK_BEHIND_MAX_MS) < last {
         return Err(RecoveryFault::Clock { last, now });
     }
-    Ok(State { frontier: head, clock: last, bundle: Arc::clone(bundle) })
+    let bundle = bundle_in_force(reader, head.size(), bundle)?;
+    Ok(State { frontier: head, clock: last, bundle })
 }
 
 /// Appends the entries after a frontier to it; also the time of the last of them.
@@ -137,18 +138,59 @@ fn time_of(bytes: &[u8]) -> Result<Millis, RecoveryFault> {
     Entry::from_bytes(bytes).map(|entry| entry.at).map_err(|error| RecoveryFault::Damaged(error.to_string()))
 }
 
-/// The digest of the bundle the ledger says is in force: that of its last activation among the last entries.
-pub(crate) fn active_bundle(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>, RecoveryFault> {
-    const LOOK_BACK: u64 = 4096;
-    let from = size.saturating_sub(LOOK_BACK);
-    let entries = reader.entries(from, usize::try_from(LOOK_BACK).unwrap_or(PAGE))?;
-    for bytes in entries.iter().rev() {
-        let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
-        match entry.body {
-            Body::BundleActivated(bundle) => return Ok(Some(Digest::of(&[&bundle.text]))),
-            Body::Ruled(ruled) => return Ok(Some(ruled.bundle)),
-            Body::Registered(_) | Body::Unauthenticated(_) => {}
+/// The bundle the ledger says is in force; `known` if that is it, or if the ledger names none.
+fn bundle_in_force(reader: &mut dyn Reader, size: u64, known: &Arc<Bundle>) -> Result<Arc<Bundle>, RecoveryFault> {
+    let Some(digest) = digest_in_force(reader, size)?.filter(|digest| *digest != known.digest()) else {
+        return Ok(Arc::clone(known));
+    };
+    // Rare: another bundle than the one at hand. Its text is in the entry that put it into force.
+    let mut index = 0;
+    while index < size {
+        let page = reader.entries(index, PAGE)?;
+        if page.is_empty() {
+            break;
         }
+        for bytes in &page {
+            index = index.saturating_add(1);
+            let Some(activated) = activation(bytes)? else { continue };
+            if Digest::of(&[&activated]) == digest {
+                let bundle =
+                    Bundle::from_text(&activated).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+                return Ok(Arc::new(bundle));
+            }
+        }
+    }
+    Err(RecoveryFault::Damaged("the bundle in force was never put into force".to_owned()))
+}
+
+/// The text of a bundle, if an entry puts one into force.
+fn activation(bytes: &[u8]) -> Result<Option<String>, RecoveryFault> {
+    const KIND: &[u8] = br#""kind":"bundle_activated""#;
+    if !bytes.windows(KIND.len()).take(64).any(|window| window == KIND) {
+        return Ok(None);
+    }
+    let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+    Ok(match entry.body {
+        Body::BundleActivated(bundle) => Some(bundle.text),
+        Body::Ruled(_) | Body::Registered(_) | Body::Unauthenticated(_) => None,
+    })
+}
+
+/// The digest of the bundle the last entries rest on.
+fn digest_in_force(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>, RecoveryFault> {
+    let mut end = size;
+    while end > 0 {
+        let from = end.saturating_sub(u64::try_from(PAGE).unwrap_or(1));
+        let count = usize::try_from(end.saturating_sub(from)).unwrap_or(PAGE);
+        for bytes in reader.entries(from, count)?.iter().rev() {
+            let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+            match entry.body {
+                Body::BundleActivated(bundle) => return Ok(Some(Digest::of(&[&bundle.text]))),
+                Body::Ruled(ruled) => return Ok(Some(ruled.bundle)),
+                Body::Registered(_) | Body::Unauthenticated(_) => {}
+            }
+        }
+        end = from;
     }
     Ok(None)
 }

@@ -35,6 +35,8 @@ const SCHEMA: &str = "
 
 /// How many agents and how many conversations are remembered, parsed.
 const REMEMBERED_LEN: usize = 8192;
+/// Old answers are removed this often.
+const KEPT_CLEANING_MS: Millis = 60_000;
 /// How many pages the log may have before it is folded into the database.
 const LOG_PAGES: i64 = 1000;
 
@@ -52,6 +54,8 @@ pub struct SqliteStore {
 struct Remembered {
     agents: HashMap<String, Agent>,
     conversations: HashMap<(String, String), Conversation>,
+    /// When old answers were last removed.
+    kept_cleaned_at: Millis,
 }
 
 impl Remembered {
@@ -214,16 +218,19 @@ impl Txn for SqliteTxn<'_> {
 }
 
 impl SqliteTxn<'_> {
-    fn write_kept(&self, changes: &Changes) -> Result<(), StoreFault> {
+    fn write_kept(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let Some(newest) = changes.kept.iter().map(|(_, _, kept)| kept.at).max() else { return Ok(()) };
         let insert = "INSERT OR REPLACE INTO kept (agent, key, number, at, corrected) VALUES (?1, ?2, ?3, ?4, ?5)";
         let mut insert = self.connection.prepare_cached(insert)?;
         for (agent, key, kept) in &changes.kept {
             let (number, at) = (to_i64(kept.index)?, to_i64(kept.at)?);
             insert.execute(params![agent, key.bytes(), number, at, kept.corrected])?;
+        }
+        if newest >= self.remembered.kept_cleaned_at.saturating_add(KEPT_CLEANING_MS) {
+            // The whole table is looked at, so not too often.
             let old = to_i64(newest.saturating_sub(KEPT_MS))?;
-            let mut delete = self.connection.prepare_cached("DELETE FROM kept WHERE agent = ?1 AND at <= ?2")?;
-            delete.execute(params![agent, old])?;
+            self.connection.prepare_cached("DELETE FROM kept WHERE at <= ?1")?.execute([old])?;
+            self.remembered.kept_cleaned_at = newest;
         }
         Ok(())
     }

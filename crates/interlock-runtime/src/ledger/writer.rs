@@ -1,7 +1,7 @@
 //! The writer: one thread, one queue, one store. It drains the queue, runs the batch, and answers after the commit.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,7 +15,7 @@ use interlock_core::ledger::UnauthenticatedRequests;
 
 use super::batch::{Answer, Command, State, run_batch};
 use super::checkpoint::CheckpointFile;
-use super::recovery::{RecoveryFault, active_bundle, recover};
+use super::recovery::{RecoveryFault, recover};
 use super::store::{Reader, Store, StoreFault};
 use crate::clock::{Clock, Entropy};
 
@@ -107,7 +107,7 @@ impl Ledger {
         let Ports { mut store, clock, entropy, checkpoint } = ports;
         let mut reader = store.reader()?;
         let mut state = recover(reader.as_mut(), checkpoint.as_ref(), &bundle, clock.now())?;
-        if active_bundle(reader.as_mut(), state.frontier.size())? != Some(bundle.digest()) {
+        if state.frontier.size() == 0 || state.bundle.digest() != bundle.digest() {
             let activate = vec![Command::Activate(Arc::clone(&bundle))];
             run_batch(store.as_mut(), &mut state, activate, clock.now(), entropy.as_ref())?;
         }
@@ -192,13 +192,16 @@ impl Ledger {
         if let Some(agent) = self.shared.agents.read().unwrap_or_else(PoisonError::into_inner).get(id) {
             return Ok(Some(Arc::clone(agent)));
         }
+        // Read and remembered under one lock: what the writer publishes meanwhile comes after it, not before.
+        let mut agents = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agent) = agents.get(id) {
+            return Ok(Some(Arc::clone(agent)));
+        }
         let found = lock(&self.shared.reader).agent(id)?.map(Arc::new);
         if let Some(agent) = &found {
-            let mut agents = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
-            // What the writer published meanwhile is newer.
-            return Ok(Some(Arc::clone(agents.entry(id.to_owned()).or_insert_with(|| Arc::clone(agent)))));
+            agents.insert(id.to_owned(), Arc::clone(agent));
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// The bytes of an entry.
@@ -266,6 +269,11 @@ impl Writer {
             };
             if first.is_none() {
                 self.store.idle();
+                if self.state.is_none()
+                    && let Err(reason) = self.commit(Vec::new())
+                {
+                    self.fault(&reason);
+                }
             }
             let mut batch: Vec<Job> = first.into_iter().collect();
             while batch.len() < BATCH_LEN
@@ -329,6 +337,7 @@ impl Writer {
         };
         let ran = run_batch(self.store.as_mut(), state, commands, now, self.entropy.as_ref());
         let (answers, agents) = ran.map_err(|fault| fault.to_string())?;
+        self.bundle = Arc::clone(&state.bundle);
         let size = state.frontier.size();
         let mut published = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
         if published.len() >= AGENTS_LEN {
@@ -344,7 +353,8 @@ impl Writer {
         self.state = None;
         self.shared.ready.store(false, Ordering::Release);
         self.shared.metrics.faults.fetch_add(1, Ordering::Relaxed);
-        eprintln!("interlock: the ledger is not available, everything is denied: {reason}");
+        // Whether or not anybody can read it.
+        let _ = writeln!(io::stderr(), "interlock: the ledger is not available, everything is denied: {reason}");
     }
 
     fn count_noise(&mut self, batch: &mut Vec<Job>) {

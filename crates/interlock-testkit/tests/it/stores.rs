@@ -113,7 +113,7 @@ fn entries_after_the_checkpoint_are_hashed_at_start() {
     file.write(&early).expect("written");
     tamper(
         scratch.path(),
-        "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), 'APPROVED', 'approved') AS BLOB) WHERE number = 21",
+        "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), 'APPROVED', 'PENDING') AS BLOB) WHERE number = 21",
     );
     let refused = open_again(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
     assert!(refused.contains("do not hash to the head"), "{refused}");
