@@ -401,3 +401,51 @@ fn an_audit_beside_a_running_server_and_with_another_bundle() {
     assert!(said.contains("\"differences_count\":5") && said.contains("\"decided\":\"DENIED\""), "{said}");
     drop(served);
 }
+
+#[test]
+fn no_agent_touches_the_servers_own_files() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    let mut client = Client::new(served.address);
+    let body = r#"{"name":"a","type":"trusted","principal_id":"p"}"#;
+    let agent = register_with(&mut client, KEY, body).expect("an agent");
+    let data = fs::canonicalize(&data).expect("the data");
+    for (step, path) in [data.join("anything"), data.clone(), data.join("../data/ledger.db")].iter().enumerate() {
+        let body = format!(
+            r#"{{"action":{{"type":"file_write","parameters":{{"path":"{}"}}}},"context":{{"conversation_id":"c","step_number":{}}}}}"#,
+            path.display(),
+            step + 1
+        );
+        let headers = [("x-agent-token", agent.token.as_str())];
+        let answer = client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body).expect("an answer");
+        assert!(answer.body.contains("denied by the rule `self`"), "{}: {}", path.display(), answer.body);
+    }
+}
+
+#[test]
+fn more_connections_than_files_take_nothing_down() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let mut limited = Command::new("bash");
+    limited
+        .args(["-c", "ulimit -n 160; exec \"$0\" serve --json --listen 127.0.0.1:0 --data \"$1\"", PROGRAM])
+        .arg(&data);
+    clean(&mut limited);
+    let served = start(limited);
+    let agent = agent(&served);
+    let mut client = Client::new(served.address);
+    assert!(verify(&mut client, &agent, "c", 1).expect("an answer").body.contains("APPROVED"));
+    // As many as are taken in, and those that wait outside.
+    let join = || std::net::TcpStream::connect_timeout(&served.address, Duration::from_millis(100)).ok();
+    let crowd: Vec<_> = std::iter::from_fn(join).take(300).collect();
+    assert!(crowd.len() > 96, "only {} connected", crowd.len());
+    // A checkpoint is due meanwhile, which needs files of its own.
+    thread::sleep(Duration::from_millis(1_300));
+    for step in 2..=4 {
+        let answer = verify(&mut client, &agent, "c", step).expect("an answer");
+        assert!(answer.body.contains("APPROVED"), "{}", answer.body);
+        thread::sleep(Duration::from_millis(600));
+    }
+    drop(crowd);
+}

@@ -125,6 +125,9 @@ impl Subject {
             return;
         }
         let expected = names(&PATH_NAMES);
+        if names(&HOST_NAMES) && !expected {
+            return;
+        }
         let written_out = text.trim_start().starts_with(['/', '~', '.', '\\']);
         if expected || written_out || !text.trim().contains(char::is_whitespace) {
             self.paths.insert(PathText::resolve(text, expected));
@@ -199,7 +202,8 @@ impl PathText {
             _ => folded,
         };
         let has_slash = folded.contains('/');
-        let special = folded.contains(['\0', '$', '*', '?', '`', '%']);
+        // What a shell or a careless reader would expand. Questions and percents are common in what is no path.
+        let special = folded.contains(['\0', '$', '*', '`']) || (expected && folded.contains(['?', '%']));
         if folded.starts_with('~') || (special && (has_slash || expected)) {
             return PathText::Unresolvable;
         }

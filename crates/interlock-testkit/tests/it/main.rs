@@ -7,6 +7,7 @@ mod conformance;
 mod description;
 #[path = "../../../../examples/state/verify.rs"]
 mod example;
+mod formats;
 mod gate;
 mod hostile;
 mod kill;
