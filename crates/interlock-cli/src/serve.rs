@@ -149,8 +149,9 @@ pub(crate) fn load_bundle(
     own_places: &[String],
 ) -> Result<(Bundle, String), StartupFault> {
     let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
-    let required =
-        env::var("DOOM_LOOP_GUARD_REQUIRED").is_ok_and(|value| matches!(value.as_str(), "1" | "true" | "TRUE"));
+    // Anything but a plain no switches it on.
+    let required = env::var("DOOM_LOOP_GUARD_REQUIRED")
+        .is_ok_and(|value| !["", "0", "false", "no", "off"].contains(&value.trim().to_ascii_lowercase().as_str()));
     let directory = given.map_or_else(|| data.join("bundle"), Path::to_owned);
     if given.is_none() && !directory.exists() {
         let bundle =

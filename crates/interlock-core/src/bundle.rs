@@ -54,7 +54,7 @@ struct BundleFile {
     #[serde(default, rename = "rule")]
     rules: Vec<RuleSource>,
     #[serde(default)]
-    guards: BTreeMap<String, GuardFile>,
+    guards: BTreeMap<String, GuardTable>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -65,10 +65,34 @@ struct ActionFile {
     price_usd: Option<toml::Value>,
 }
 
-#[derive(Debug, Deserialize)]
+/// A state guard: written out, or in a file beside the bundle.
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct GuardFile {
-    file: String,
+struct GuardTable {
+    #[serde(default, skip_serializing)]
+    file: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    required_schema: Option<toml::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    transition_rules: Option<toml::Value>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    allowed_commit_roots: Option<Vec<String>>,
+}
+
+impl GuardTable {
+    /// The text of a guard file.
+    fn text(&self, files: &BTreeMap<String, String>) -> Result<String, String> {
+        match (&self.file, &self.required_schema, &self.transition_rules, &self.allowed_commit_roots) {
+            (Some(file), None, None, None) => {
+                files.get(file).cloned().ok_or_else(|| format!("there is no file `{}`", crate::display(file)))
+            }
+            (None, Some(_), _, _) => serde_json::to_string(self).map_err(|error| error.to_string()),
+            _ => {
+                Err("needs `required_schema` (with `transition_rules`, `allowed_commit_roots`), or `file` alone"
+                    .to_owned())
+            }
+        }
+    }
 }
 
 /// The canonical form of a bundle: everything it says, each thing in one spelling.
@@ -127,10 +151,9 @@ impl Bundle {
             return Err(BundleError(format!("this version reads bundles of format {FORMAT}")));
         }
         let mut guards = BTreeMap::new();
-        for (name, GuardFile { file }) in file.guards {
-            let text =
-                files.get(&file).ok_or_else(|| BundleError(format!("guards.{name}: there is no file `{file}`")))?;
-            guards.insert(name, text.clone());
+        for (name, guard) in file.guards {
+            let text = guard.text(files).map_err(|reason| BundleError(format!("guards.{name}: {reason}")))?;
+            guards.insert(name, text);
         }
         let mut actions = BTreeMap::new();
         for (name, action) in file.actions {

@@ -1,6 +1,7 @@
 //! The tests of core and runtime, in one binary.
 
 mod bad_requests;
+mod bundles;
 mod codes;
 mod commit;
 mod conformance;
