@@ -19,6 +19,7 @@ use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, Sqlite
 use interlock_runtime::startup::{
     DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key,
 };
+use interlock_runtime::state_commit::settle_open_commits;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -128,6 +129,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         checkpoint: Some(CheckpointFile::new(data.path(), signing)),
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
+    settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
 }
 

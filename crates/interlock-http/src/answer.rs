@@ -151,12 +151,16 @@ pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
     match answer {
         Answer::Recorded(recorded) => match &recorded.entry.body {
             EntryBody::Ruled(ruled) => recorded_ruling(&recorded, ruled, asked),
-            EntryBody::Registered(_) | EntryBody::BundleActivated(_) | EntryBody::Unauthenticated(_) => {
-                Refusal::of_code(Code::FaultInternal).decided().into_response()
-            }
+            EntryBody::Registered(_)
+            | EntryBody::BundleActivated(_)
+            | EntryBody::Unauthenticated(_)
+            | EntryBody::StateIntent(_)
+            | EntryBody::StateOutcome(_) => Refusal::of_code(Code::FaultInternal).decided().into_response(),
         },
         Answer::Refused(code) | Answer::Fault(code) => Refusal::of_code(code).decided().into_response(),
-        Answer::NeedsEvidence(_) => Refusal::of_code(Code::FaultInternal).decided().into_response(),
+        Answer::NeedsEvidence(_) | Answer::Blocked(_) => {
+            Refusal::of_code(Code::FaultInternal).decided().into_response()
+        }
     }
 }
 

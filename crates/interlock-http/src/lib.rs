@@ -37,7 +37,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::state::StateGuard;
+use interlock_runtime::StateFiles;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::gate::Gate;
 
@@ -47,7 +47,8 @@ pub struct Service {
     gate: Arc<Gate>,
     /// The SHA-256 of the operator's key.
     operator: Digest,
-    guards: BTreeMap<String, StateGuard>,
+    /// The guards of the bundle, with their commit roots held open.
+    files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
     metrics: metrics::HttpMetrics,
 }
@@ -65,7 +66,12 @@ impl Service {
     /// A service in front of a gate.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
         Arc::new(Service {
-            guards: gate.bundle().guards().clone(),
+            files: gate
+                .bundle()
+                .guards()
+                .iter()
+                .map(|(name, guard)| (name.clone(), StateFiles::new(guard.clone())))
+                .collect(),
             gate,
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),

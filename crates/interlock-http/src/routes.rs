@@ -103,12 +103,14 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
                 let agent = interlock_core::ledger::apply_registered(&registered, 0);
                 Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
             }
-            EntryBody::Ruled(_) | EntryBody::BundleActivated(_) | EntryBody::Unauthenticated(_) => {
-                Err(Refusal::of_code(Code::FaultInternal))
-            }
+            EntryBody::Ruled(_)
+            | EntryBody::BundleActivated(_)
+            | EntryBody::Unauthenticated(_)
+            | EntryBody::StateIntent(_)
+            | EntryBody::StateOutcome(_) => Err(Refusal::of_code(Code::FaultInternal)),
         },
         Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
-        Answer::NeedsEvidence(_) => Err(Refusal::of_code(Code::FaultInternal)),
+        Answer::NeedsEvidence(_) | Answer::Blocked(_) => Err(Refusal::of_code(Code::FaultInternal)),
     }
 }
 

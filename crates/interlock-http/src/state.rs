@@ -1,9 +1,10 @@
-//! `POST /state/verify`: the state guard over HTTP. Commits are made by the command line and the Python package; here a
-//! target is refused, because a commit through the service has to be an entry first.
+//! `POST /state/verify`: the state guard over HTTP. With a target the state is committed, by guards of the bundle only.
 
 use axum::http::StatusCode;
 use interlock_core::state::{StateGuard, StateText, decision, target};
 use interlock_core::{Code, Denial};
+use interlock_runtime::StateFiles;
+use interlock_runtime::state_commit::{CommitRefusal, commit_recorded};
 
 use crate::Service;
 use crate::answer::Refusal;
@@ -16,7 +17,7 @@ impl Service {
         let named = present(root, "guard").ok_or_else(|| malformed("guard is required, a name or an object"))?;
         let inline;
         let guard = match named.as_str() {
-            Some(name) => self.guards.get(name.text()).ok_or_else(|| {
+            Some(name) => self.files.get(name.text()).map(StateFiles::guard).ok_or_else(|| {
                 let name = interlock_core::display(name.text());
                 let message = format!("the bundle has no guard `{name}`");
                 Refusal::new(Code::ConfigInvalid, message).with_status(StatusCode::NOT_FOUND)
@@ -32,9 +33,17 @@ impl Service {
             None => StateText::NotText,
         };
         let proposed = text("proposed_state_json");
-        if text_or_null(root, "target_path")?.is_some() {
-            let denial = target::refused("commits are not made through this service; use `interlock state verify`");
-            return Ok(blocked(&denial));
+        if let Some(path) = text_or_null(root, "target_path")?.and_then(|path| path.as_str()) {
+            let Some((name, files)) = named.as_str().and_then(|name| self.files.get_key_value(name.text())) else {
+                let denial = target::refused("only a guard of the bundle may commit; name one instead of sending it");
+                return Ok(blocked(&denial));
+            };
+            let (current, ledger) = (text("current_state_json"), self.gate.ledger());
+            return match commit_recorded(ledger, name, files, current, proposed, path.text()) {
+                Ok(decision) => Ok(decision),
+                Err(CommitRefusal::Blocked(denial)) => Ok(blocked(&denial)),
+                Err(CommitRefusal::Fault(code)) => Err(Refusal::of_code(code)),
+            };
         }
         Ok(match present(root, "current_state_json") {
             None => match guard.verify_payload(proposed) {

@@ -37,6 +37,8 @@ pub struct PreparedCommit<'t, D: Directory = HeldDirectory> {
     target: CommitTarget,
     directory: D,
     transition: VerifiedTransition<'t>,
+    /// The file was there before, so it may not be absent.
+    must_exist: bool,
 }
 
 /// A state that is on disk.
@@ -93,7 +95,7 @@ impl StateFiles {
     ) -> Result<PreparedCommit<'t>, Denial> {
         let (target, directory) = self.open_target(target_path)?;
         let transition = self.guard.verify_transition(current, proposed)?;
-        Ok(PreparedCommit { target, directory, transition })
+        Ok(PreparedCommit { target, directory, transition, must_exist: false })
     }
 
     /// Finds the root a target is beneath and opens the target's directory without leaving it.
@@ -133,7 +135,12 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
     /// Prepares a commit in any directory, for tests that fail, record or kill.
     #[doc(hidden)]
     pub fn in_directory(directory: D, target: CommitTarget, transition: VerifiedTransition<'t>) -> Self {
-        PreparedCommit { target, directory, transition }
+        PreparedCommit { target, directory, transition, must_exist: false }
+    }
+
+    /// The same commit of a file that is known to exist: if it vanished, that is 107.
+    pub fn of_known_file(self) -> Self {
+        PreparedCommit { must_exist: true, ..self }
     }
 
     /// The transition about to be committed.
@@ -177,6 +184,9 @@ impl<'t, D: Directory> PreparedCommit<'t, D> {
     fn check_head(&self, name: &str) -> Result<u32, Denial> {
         let claimed = self.transition.current().canonical().as_bytes();
         match check_entry(self.directory.compare(name, claimed))? {
+            None if self.must_exist => {
+                Err(target::refused("the file at target_path is gone, though a state was committed to it"))
+            }
             None => Ok(NEW_FILE_MODE),
             Some((true, mode)) => Ok(mode),
             Some((false, _)) => Err(target::refused(format_args!(

@@ -6,6 +6,7 @@
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
 //! | deciding and recording in one transaction | [`ledger`] |
+//! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
 //! | system calls | `platform` |
 
@@ -30,6 +31,8 @@ pub mod ledger;
 mod platform;
 #[cfg(feature = "ledger")]
 pub mod startup;
+#[cfg(feature = "ledger")]
+pub mod state_commit;
 
 pub use commit::{Committed, PreparedCommit, StateFiles};
 pub use platform::{HeldDirectory, HeldRoot};

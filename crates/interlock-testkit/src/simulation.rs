@@ -115,6 +115,11 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.entry(index)
     }
 
+    fn head(&mut self, path: &str) -> Result<Option<interlock_core::ledger::StateHead>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.head(path)
+    }
+
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         if let Some((_, Fault::Fails)) = self.plan {
             step(self.plan, false)?;

@@ -53,6 +53,10 @@ pub enum EntryKind {
     BundleActivated,
     /// Requests that proved no identity, counted.
     Unauthenticated,
+    /// A state file is about to be replaced.
+    StateIntent,
+    /// What became of that.
+    StateOutcome,
 }
 
 /// What an entry says.
@@ -67,6 +71,10 @@ pub enum Body {
     BundleActivated(BundleActivated),
     /// Requests that proved no identity, counted.
     Unauthenticated(UnauthenticatedRequests),
+    /// A state file is about to be replaced.
+    StateIntent(StateIntent),
+    /// What became of that.
+    StateOutcome(StateOutcome),
 }
 
 impl Body {
@@ -76,6 +84,8 @@ impl Body {
             Body::Ruled(_) => EntryKind::Ruled,
             Body::BundleActivated(_) => EntryKind::BundleActivated,
             Body::Unauthenticated(_) => EntryKind::Unauthenticated,
+            Body::StateIntent(_) => EntryKind::StateIntent,
+            Body::StateOutcome(_) => EntryKind::StateOutcome,
         }
     }
 }
@@ -142,6 +152,34 @@ pub struct UnauthenticatedRequests {
     pub unknown_agent: u64,
     /// Requests with a missing or wrong token.
     pub wrong_token: u64,
+}
+
+/// A verified transition of a state file, before anything is written: file and ledger are two stores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateIntent {
+    /// The guard that verified it.
+    pub guard: String,
+    /// The file, as it was named.
+    pub path: String,
+    /// The SHA-256 of the current state.
+    pub current: Digest,
+    /// The SHA-256 of the proposed state, which is that of the file afterwards.
+    pub proposed: Digest,
+    /// No state was committed to this file before.
+    pub first: bool,
+}
+
+/// What became of an intent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StateOutcome {
+    /// The index of the intent.
+    pub intent: u64,
+    /// The file, as it was named.
+    pub path: String,
+    /// Whether the file holds the proposed state.
+    pub committed: bool,
 }
 
 /// Why bytes are no entry.

@@ -9,7 +9,7 @@ mod tree;
 
 pub use entry::{
     AgentRegistered, Body, BundleActivated, Entry, EntryError, EntryKind, FORMAT, Idempotency, RULES, Ruled,
-    UnauthenticatedRequests,
+    StateIntent, StateOutcome, UnauthenticatedRequests,
 };
-pub use project::{apply_registered, apply_ruled};
+pub use project::{OpenIntent, StateHead, apply_registered, apply_ruled};
 pub use tree::{Frontier, leaf_hash};

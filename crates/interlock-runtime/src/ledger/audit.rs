@@ -7,7 +7,7 @@ use std::sync::Arc;
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Decision, Figures, decide};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Body, Entry, Frontier, Ruled, apply_registered, apply_ruled, leaf_hash};
+use interlock_core::ledger::{Body, Entry, Frontier, Ruled, StateHead, apply_registered, apply_ruled, leaf_hash};
 
 use super::checkpoint::Checkpoint;
 use super::store::{Reader, StoreFault};
@@ -108,6 +108,16 @@ pub fn verify(
         if fold.conversations.remove(&(agent.clone(), id)).as_ref() != Some(&row) {
             findings.add(format!("the row of conversation `{name}` of {agent} does not follow from its entries"));
         }
+    }
+    for (path, row) in rows.heads {
+        if fold.heads.remove(&path).as_ref() != Some(&row) {
+            let path = interlock_core::display(&path).to_string();
+            findings.add(format!("the row of the state file `{path}` does not follow from its entries"));
+        }
+    }
+    for path in fold.heads.keys() {
+        let path = interlock_core::display(path);
+        findings.add(format!("the state file `{path}` has entries and no row"));
     }
     for id in fold.agents.keys() {
         findings.add(format!("{id} has entries and no row"));
@@ -256,6 +266,7 @@ impl Findings {
 struct Fold {
     agents: HashMap<String, Agent>,
     conversations: HashMap<(String, String), Conversation>,
+    heads: HashMap<String, StateHead>,
     clock: u64,
 }
 
@@ -303,6 +314,20 @@ impl Fold {
                 };
                 before(agent, conversation, ruled);
                 apply_ruled(agent, conversation, ruled, entry.at, index);
+            }
+            Body::StateIntent(intent) => {
+                let head = self.heads.entry(intent.path.clone()).or_default();
+                if head.check(intent.current).is_err() || intent.first != head.committed.is_none() {
+                    wrong("this commit could not begin");
+                }
+                head.begin(intent, index);
+            }
+            Body::StateOutcome(outcome) => {
+                let head = self.heads.entry(outcome.path.clone()).or_default();
+                if head.open.as_ref().map(|open| open.index) != Some(outcome.intent) {
+                    wrong("it is the outcome of no open intent");
+                }
+                head.end(outcome);
             }
             Body::BundleActivated(_) | Body::Unauthenticated(_) => {}
         }

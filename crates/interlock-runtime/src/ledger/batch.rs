@@ -13,10 +13,10 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    AgentRegistered, Body, BundleActivated, Entry, Frontier, Idempotency, Ruled, UnauthenticatedRequests,
-    apply_registered, apply_ruled, leaf_hash,
+    AgentRegistered, Body, BundleActivated, Entry, Frontier, Idempotency, Ruled, StateHead, StateIntent, StateOutcome,
+    UnauthenticatedRequests, apply_registered, apply_ruled, leaf_hash,
 };
-use interlock_core::{Code, Digest};
+use interlock_core::{Code, Denial, Digest};
 
 use super::store::{Changes, KEPT_MS, KeptAnswer, Store, StoreFault, Txn};
 use crate::clock::{Entropy, new_id};
@@ -39,6 +39,10 @@ pub enum Command {
     Activate(Arc<Bundle>),
     /// Record how many requests proved no identity.
     CountUnauthenticated(UnauthenticatedRequests),
+    /// Record that a state file is about to be replaced.
+    BeginState(StateIntent),
+    /// Record what became of that.
+    EndState(StateOutcome),
 }
 
 /// A request of an agent.
@@ -82,6 +86,8 @@ pub enum Answer {
     Recorded(Box<Recorded>),
     /// The text has to be read first, under this bundle.
     NeedsEvidence(Arc<Bundle>),
+    /// A state file may not be replaced now.
+    Blocked(Box<Denial>),
     /// Refused without an entry: unknown agent, wrong token, key used for another request.
     Refused(Code),
     /// Our trouble. Nothing is approved.
@@ -93,6 +99,8 @@ pub enum Answer {
 pub struct Recorded {
     /// The entry.
     pub entry: Entry,
+    /// Where it stands in the ledger.
+    pub index: u64,
     /// The hash of its bytes.
     pub leaf: Digest,
     /// It was recorded by an earlier request with the same key.
@@ -127,6 +135,7 @@ pub fn run_batch<S: Store + ?Sized>(
         state: State { clock: state.clock.max(now), ..state.clone() },
         agents: BTreeMap::new(),
         conversations: BTreeMap::new(),
+        heads: BTreeMap::new(),
         kept: BTreeMap::new(),
         entries: Vec::new(),
         first_index: state.frontier.size(),
@@ -141,7 +150,7 @@ pub fn run_batch<S: Store + ?Sized>(
             Ok(Err(Trouble::Internal)) | Err(_) => Answer::Fault(Code::FaultInternal),
         });
     }
-    let Batch { state: after, agents, conversations, kept, entries, .. } = batch;
+    let Batch { state: after, agents, conversations, heads, kept, entries, .. } = batch;
     if entries.is_empty() {
         return Ok((answers, Vec::new()));
     }
@@ -152,6 +161,7 @@ pub fn run_batch<S: Store + ?Sized>(
             .into_iter()
             .filter_map(|((agent, id), (row, changed))| changed.then_some((agent, id, row)))
             .collect(),
+        heads: heads.into_iter().collect(),
         kept: kept.into_iter().map(|((agent, key), kept)| (agent, key, kept)).collect(),
         frontier: after.frontier.clone(),
     };
@@ -170,6 +180,8 @@ struct Batch<'a> {
     /// Each with whether it changed.
     agents: BTreeMap<String, (Option<Arc<Agent>>, bool)>,
     conversations: BTreeMap<(String, String), (Conversation, bool)>,
+    /// Those that changed.
+    heads: BTreeMap<String, StateHead>,
     kept: BTreeMap<(String, Digest), KeptAnswer>,
     entries: Vec<Vec<u8>>,
     first_index: u64,
@@ -197,9 +209,38 @@ impl Batch<'_> {
                 self.state.bundle = bundle;
                 Ok(recorded)
             }
+            Command::BeginState(intent) => self.begin_state(intent),
+            Command::EndState(outcome) => {
+                let mut head = self.head(&outcome.path)?;
+                head.end(&outcome);
+                let path = outcome.path.clone();
+                let answer = self.append(Entry::new(None, self.state.clock, Body::StateOutcome(outcome)))?;
+                self.heads.insert(path, head);
+                Ok(answer)
+            }
             Command::CountUnauthenticated(counts) => {
                 self.append(Entry::new(None, self.state.clock, Body::Unauthenticated(counts)))
             }
+        }
+    }
+
+    fn begin_state(&mut self, mut intent: StateIntent) -> Result<Answer, Trouble> {
+        let mut head = self.head(&intent.path)?;
+        if let Err(denial) = head.check(intent.current) {
+            return Ok(Answer::Blocked(Box::new(denial)));
+        }
+        intent.first = head.committed.is_none();
+        head.begin(&intent, self.next_index());
+        let path = intent.path.clone();
+        let answer = self.append(Entry::new(None, self.state.clock, Body::StateIntent(intent)))?;
+        self.heads.insert(path, head);
+        Ok(answer)
+    }
+
+    fn head(&mut self, path: &str) -> Result<StateHead, StoreFault> {
+        match self.heads.get(path) {
+            Some(head) => Ok(head.clone()),
+            None => Ok(self.txn.head(path)?.unwrap_or_default()),
         }
     }
 
@@ -322,13 +363,17 @@ impl Batch<'_> {
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
         let same = match &entry.body {
             Body::Ruled(ruled) => ruled.idempotency == Some(idempotency),
-            Body::Registered(_) | Body::BundleActivated(_) | Body::Unauthenticated(_) => false,
+            Body::Registered(_)
+            | Body::BundleActivated(_)
+            | Body::Unauthenticated(_)
+            | Body::StateIntent(_)
+            | Body::StateOutcome(_) => false,
         };
         if !same {
             return Ok(Some(Answer::Refused(Code::RequestKeyReused)));
         }
-        let (leaf, corrected) = (leaf_hash(&bytes), kept.corrected);
-        Ok(Some(Answer::Recorded(Box::new(Recorded { entry, leaf, replayed: true, corrected }))))
+        let (index, leaf, corrected) = (kept.index, leaf_hash(&bytes), kept.corrected);
+        Ok(Some(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: true, corrected }))))
     }
 
     fn agent(&mut self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
@@ -357,10 +402,10 @@ impl Batch<'_> {
 
     fn append(&mut self, entry: Entry) -> Result<Answer, Trouble> {
         let bytes = entry.to_bytes().map_err(|_| Trouble::Internal)?;
-        let leaf = leaf_hash(&bytes);
+        let (leaf, index) = (leaf_hash(&bytes), self.next_index());
         self.state.frontier.append(leaf);
         self.state.clock = self.state.clock.max(entry.at);
         self.entries.push(bytes);
-        Ok(Answer::Recorded(Box::new(Recorded { entry, leaf, replayed: false, corrected: None })))
+        Ok(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: false, corrected: None })))
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation};
-use interlock_core::ledger::Frontier;
+use interlock_core::ledger::{Frontier, StateHead};
 
 use super::store::{Changes, KEPT_MS, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
 
@@ -21,6 +21,7 @@ struct Held {
     agents: BTreeMap<String, Arc<Agent>>,
     conversations: BTreeMap<(String, String), Conversation>,
     kept: BTreeMap<(String, Digest), KeptAnswer>,
+    heads: BTreeMap<String, StateHead>,
     frontiers: BTreeMap<u64, Frontier>,
 }
 
@@ -66,6 +67,10 @@ impl Txn for MemoryTxn<'_> {
         Ok(usize::try_from(index).ok().and_then(|index| self.held.entries.get(index)).cloned())
     }
 
+    fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault> {
+        Ok(self.held.heads.get(path).cloned())
+    }
+
     fn write(&mut self, _changes: &Changes) -> Result<(), StoreFault> {
         Ok(())
     }
@@ -78,6 +83,7 @@ impl Txn for MemoryTxn<'_> {
         let newest = changes.kept.iter().map(|(_, _, kept)| kept.at).max().unwrap_or(0);
         held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
         held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
+        held.heads.extend(changes.heads);
         held.frontiers.insert(changes.frontier.size(), changes.frontier);
         Ok(())
     }
@@ -108,11 +114,16 @@ impl Reader for MemoryStore {
         Ok(self.held().frontiers.get(&size).cloned())
     }
 
+    fn heads(&mut self) -> Result<Vec<(String, StateHead)>, StoreFault> {
+        Ok(self.held().heads.iter().map(|(path, row)| (path.clone(), row.clone())).collect())
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
-        let head = self.head()?;
+        let (head, heads) = (Reader::head(self)?, self.heads()?);
         let held = self.held();
         Ok(Rows {
             head,
+            heads,
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),
             conversations: held
                 .conversations

@@ -172,7 +172,11 @@ fn activation(bytes: &[u8]) -> Result<Option<String>, RecoveryFault> {
     let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
     Ok(match entry.body {
         Body::BundleActivated(bundle) => Some(bundle.text),
-        Body::Ruled(_) | Body::Registered(_) | Body::Unauthenticated(_) => None,
+        Body::Ruled(_)
+        | Body::Registered(_)
+        | Body::Unauthenticated(_)
+        | Body::StateIntent(_)
+        | Body::StateOutcome(_) => None,
     })
 }
 
@@ -187,7 +191,7 @@ fn digest_in_force(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>,
             match entry.body {
                 Body::BundleActivated(bundle) => return Ok(Some(Digest::of(&[&bundle.text]))),
                 Body::Ruled(ruled) => return Ok(Some(ruled.bundle)),
-                Body::Registered(_) | Body::Unauthenticated(_) => {}
+                Body::Registered(_) | Body::Unauthenticated(_) | Body::StateIntent(_) | Body::StateOutcome(_) => {}
             }
         }
         end = from;

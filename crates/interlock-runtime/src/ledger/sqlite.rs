@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interlock_core::action::{Agent, AgentStatus, Conversation, Millis, Profile, Spent, Trust};
-use interlock_core::ledger::Frontier;
+use interlock_core::ledger::{Frontier, StateHead};
 use interlock_core::{Digest, json};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,7 @@ const SCHEMA: &str = "
     CREATE TABLE agents (id TEXT PRIMARY KEY, profile TEXT NOT NULL, live TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE conversations (agent TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (agent, id))
         STRICT, WITHOUT ROWID;
+    CREATE TABLE heads (path TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE kept (agent TEXT NOT NULL, key BLOB NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL,
         corrected TEXT, PRIMARY KEY (agent, key)) STRICT, WITHOUT ROWID;
     PRAGMA user_version = 1;
@@ -179,6 +180,12 @@ impl Txn for SqliteTxn<'_> {
         Ok(statement.query_row([to_i64(index)?], |row| row.get(0)).optional()?)
     }
 
+    fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault> {
+        let mut statement = self.connection.prepare_cached("SELECT row FROM heads WHERE path = ?1")?;
+        let row: Option<String> = statement.query_row([path], |row| row.get(0)).optional()?;
+        row.map(|row| from_text(&row)).transpose()
+    }
+
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let count = u64::try_from(changes.entries.len()).unwrap_or(u64::MAX);
         let first = changes.frontier.size().checked_sub(count);
@@ -204,6 +211,10 @@ impl Txn for SqliteTxn<'_> {
         let mut replace = self.connection.prepare_cached(replace)?;
         for (agent, id, row) in &changes.conversations {
             replace.execute(params![agent, id, to_text(row)?])?;
+        }
+        for (path, row) in &changes.heads {
+            let replace = "INSERT OR REPLACE INTO heads (path, row) VALUES (?1, ?2)";
+            self.connection.prepare_cached(replace)?.execute(params![path, to_text(row)?])?;
         }
         self.write_kept(changes)?;
         Ok(())
@@ -307,6 +318,10 @@ impl Reader for SqliteReader {
         bytes.map(|bytes| frontier_of(to_i64(last)?, bytes)).transpose()
     }
 
+    fn heads(&mut self) -> Result<Vec<(String, StateHead)>, StoreFault> {
+        read_heads(&self.connection)
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
         let txn = self.connection.unchecked_transaction()?;
         let head = self.head_frontier()?;
@@ -324,7 +339,8 @@ impl Reader for SqliteReader {
             Ok((agent, id, from_text(&row)?))
         });
         let conversations = conversations.collect::<Result<Vec<_>, StoreFault>>()?;
-        Ok(Rows { head, agents, conversations })
+        let heads = read_heads(&txn)?;
+        Ok(Rows { head, agents, conversations, heads })
     }
 }
 
@@ -371,6 +387,16 @@ fn read_conversation(connection: &Connection, agent: &str, id: &str) -> Result<O
     let mut statement = connection.prepare_cached("SELECT row FROM conversations WHERE agent = ?1 AND id = ?2")?;
     let row: Option<String> = statement.query_row([agent, id], |row| row.get(0)).optional()?;
     row.map(|row| from_text(&row)).transpose()
+}
+
+fn read_heads(connection: &Connection) -> Result<Vec<(String, StateHead)>, StoreFault> {
+    let mut select = connection.prepare_cached("SELECT path, row FROM heads")?;
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+    rows.map(|row| {
+        let (path, row) = row?;
+        Ok((path, from_text(&row)?))
+    })
+    .collect()
 }
 
 /// The tree's edge, as the last entry of a batch has it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis};
-use interlock_core::ledger::Frontier;
+use interlock_core::ledger::{Frontier, StateHead};
 
 /// The store failed. Whatever was in progress is not recorded, or turns out to be; it was not answered either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub trait Txn {
     fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault>;
     /// The bytes of an entry.
     fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault>;
+    /// What is known of a state file.
+    fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault>;
     /// Writes everything a batch changed.
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault>;
     /// Returns once everything is durable; the changes are those that were written.
@@ -62,7 +64,9 @@ pub trait Reader: Send {
     fn head(&mut self) -> Result<Frontier, StoreFault>;
     /// The frontier the ledger had at a size a batch ended with.
     fn frontier(&mut self, size: u64) -> Result<Option<Frontier>, StoreFault>;
-    /// Every agent and conversation with the frontier they belong to, for an audit.
+    /// The state files.
+    fn heads(&mut self) -> Result<Vec<(String, StateHead)>, StoreFault>;
+    /// Every row with the frontier they belong to, for an audit.
     fn rows(&mut self) -> Result<Rows, StoreFault>;
 }
 
@@ -75,6 +79,8 @@ pub struct Rows {
     pub agents: Vec<Agent>,
     /// The conversations: agent, id, row.
     pub conversations: Vec<(String, String, Conversation)>,
+    /// The state files: path, row.
+    pub heads: Vec<(String, StateHead)>,
 }
 
 /// What one batch changes.
@@ -86,6 +92,8 @@ pub struct Changes {
     pub agents: Vec<Arc<Agent>>,
     /// Conversations as they are afterwards: agent, id, row.
     pub conversations: Vec<(String, String, Conversation)>,
+    /// State files as they are afterwards: path, row.
+    pub heads: Vec<(String, StateHead)>,
     /// Answers that can be asked for again.
     pub kept: Vec<(String, Digest, KeptAnswer)>,
     /// The tree afterwards.

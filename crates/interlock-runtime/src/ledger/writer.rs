@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use interlock_core::Code;
 use interlock_core::action::{Agent, Millis};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::UnauthenticatedRequests;
+use interlock_core::ledger::{OpenIntent, UnauthenticatedRequests};
 
 use super::batch::{Answer, Command, State, run_batch};
 use super::checkpoint::CheckpointFile;
@@ -202,6 +202,12 @@ impl Ledger {
             agents.insert(id.to_owned(), Arc::clone(agent));
         }
         Ok(found)
+    }
+
+    /// State files whose last commit has no known outcome.
+    pub fn open_commits(&self) -> Result<Vec<(String, OpenIntent)>, StoreFault> {
+        let heads = lock(&self.shared.reader).heads()?;
+        Ok(heads.into_iter().filter_map(|(path, head)| Some((path, head.open?))).collect())
     }
 
     /// The bytes of an entry.

@@ -41,6 +41,15 @@ fn entries_of_format_1() {
 }
 
 #[test]
+fn entries_of_state_commits_of_format_1() {
+    for (line, kind) in golden("entries-1-state.jsonl").lines().zip(["StateIntent", "StateOutcome"]) {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(format!("{:?}", entry.kind), kind);
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+}
+
+#[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
     for (old, new) in [("\"format\":1", "\"format\":2"), ("\"rules\":1", "\"rules\":2")] {

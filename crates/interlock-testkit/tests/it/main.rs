@@ -16,6 +16,7 @@ mod manifests;
 mod properties;
 mod races;
 mod simulation;
+mod state_service;
 mod stores;
 mod typed_loading;
 
