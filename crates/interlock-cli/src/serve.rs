@@ -206,6 +206,14 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
+/// A word that a shell reads as it is.
+fn shell_word(text: &str) -> String {
+    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte)) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
     let (data, entries) = (ready.places.data.display().to_string(), ready.ledger.size());
     let (version, digest) = (env!("CARGO_PKG_VERSION"), ready.bundle.digest());
@@ -221,11 +229,11 @@ fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
     let key = if ready.key_from == "INTERLOCK_OPERATOR_KEY" {
         "$INTERLOCK_OPERATOR_KEY".to_owned()
     } else {
-        format!("$(cat {})", ready.key_from)
+        format!("$(cat {})", shell_word(&ready.key_from))
     };
     format!(
         "{}Interlock {version}{} listens on http://{address}
-  data    {} ({entries} entries)
+  data    {} (entries: {entries})
   key     {}
   bundle  {} ({digest})
 

@@ -90,7 +90,7 @@ fn scratch() -> tempfile::TempDir {
 #[test]
 fn it_says_where_everything_is_and_stops_when_told() {
     let scratch = scratch();
-    let data = scratch.path().join("data");
+    let data = scratch.path().join("an agent's data");
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data);
     command.env_remove("INTERLOCK_HOME").env_remove("INTERLOCK_OPERATOR_KEY").env_remove("LD_LIBRARY_PATH");
