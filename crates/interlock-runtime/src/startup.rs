@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use interlock_core::Code;
@@ -90,7 +90,9 @@ pub fn check_files(path: &Path) -> Result<(), StartupFault> {
     for ancestor in resolved.ancestors().skip(1) {
         let Ok(found) = fs::metadata(ancestor) else { continue };
         let sticky = found.mode() & 0o1000 != 0;
-        if others_may_write(&found) && !sticky {
+        // Directories that only one's own group may write are usual where every user has a group.
+        let own_group = found.gid() == rustix::process::getegid().as_raw() && found.mode() & 0o002 == 0;
+        if others_may_write(&found) && !sticky && !own_group {
             return refused(ancestor, "can be written by others");
         }
         if found.uid() != own && found.uid() != 0 {
@@ -129,7 +131,7 @@ impl DataDirectory {
         for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))?.flatten() {
             check_files(&entry.path())?;
         }
-        let lock = fs::OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
+        let lock = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
         let lock = lock.map_err(|error| fault("cannot be locked", &error))?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| {
             let message = format!("another process holds {}; stop it or use another --data", path.display());

@@ -158,6 +158,21 @@ fn it_refuses_to_start_on_ground_that_is_not_its_own() {
 }
 
 #[test]
+fn a_generous_mask_does_not_lock_us_out() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    for round in 0..2 {
+        let mut generous = Command::new("bash");
+        generous
+            .args(["-c", "umask 002; exec \"$0\" serve --json --listen 127.0.0.1:0 --data \"$1\"", PROGRAM])
+            .arg(&data);
+        clean(&mut generous);
+        let served = start(generous);
+        assert!(Client::new(served.address).send("GET", "/readyz", &[], "").is_ok(), "round {round}");
+    }
+}
+
+#[test]
 fn a_ledger_of_the_future_is_refused() {
     use interlock_runtime::clock::SystemEntropy;
     use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
