@@ -464,3 +464,35 @@ fn more_connections_than_files_take_nothing_down() {
     }
     drop(crowd);
 }
+
+#[test]
+fn without_a_checkpoint_nothing_more_is_approved() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    let agent = agent(&served);
+    let mut client = Client::new(served.address);
+    assert!(verify(&mut client, &agent, "c", 1).expect("an answer").body.contains("APPROVED"));
+    thread::sleep(Duration::from_millis(1_500));
+    // A directory in the place of the temporary file can be neither replaced nor removed as one.
+    fs::create_dir(data.join(".checkpoint.tmp")).expect("a directory");
+    let (mut approved, mut step) = (0, 2);
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(5) {
+        let answer = verify(&mut client, &agent, "c", step).expect("an answer");
+        if answer.body.contains("APPROVED") {
+            (approved, step) = (approved + 1, step + 1);
+        } else {
+            assert!(answer.status == 503 && answer.body.contains("INTERLOCK-FAULT-002"), "{}", answer.body);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    // What came in before the first checkpoint failed, and nothing after it.
+    assert!(approved <= 8, "{approved} were approved without a checkpoint");
+    fs::remove_dir(data.join(".checkpoint.tmp")).expect("removed");
+    thread::sleep(Duration::from_millis(1_500));
+    let ready = client.send("GET", "/readyz", &[], "").expect("an answer");
+    assert_eq!(ready.status, 200, "it recovers without being asked");
+    assert!(verify(&mut client, &agent, "c", step).expect("an answer").body.contains("APPROVED"));
+    is_sound(&data);
+}

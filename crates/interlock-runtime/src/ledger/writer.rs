@@ -335,6 +335,11 @@ impl Writer {
                 let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
                 let recovered = recover(reader.as_mut(), self.checkpoint.as_ref(), &self.bundle, now);
                 let state = recovered.map_err(|fault| fault.to_string())?;
+                if let Some(file) = &self.checkpoint {
+                    // What could not be sealed before is sealed now, or nothing more is accepted.
+                    file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
+                    self.sealed = Some(state.frontier.size());
+                }
                 *lock(&self.shared.reader) = reader;
                 self.shared.agents.write().unwrap_or_else(PoisonError::into_inner).clear();
                 self.shared.ready.store(true, Ordering::Release);
