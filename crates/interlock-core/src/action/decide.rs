@@ -301,23 +301,28 @@ impl Question<'_> {
 
     /// 004 by rules, 005, then the strictest of both matrices, the rules and the caller's own threshold.
     fn with_evidence(&self, asked: &Asked, evidence: &Evidence) -> Outcome {
-        let risk = evidence.risk.unwrap_or(asked.risk);
+        // Evidence of another engine than the registered one proves nothing here.
+        let status = if evidence.engine == asked.engine { evidence.status } else { Status::Uncertain };
+        // Risk rises on evidence; it falls only on proof.
+        let risk = match evidence.risk {
+            Some(risk) if status == Status::Verified => risk,
+            Some(risk) => risk.max(asked.risk),
+            None => asked.risk,
+        };
         let names = |passed: bool| {
             let chosen = evidence.checks.iter().filter(move |check| check.passed == passed);
             chosen.map(|check| check.name.clone()).collect::<Vec<_>>()
         };
         let verification = Verification {
-            status: evidence.status,
+            status,
             engine: evidence.engine,
             risk_level: risk,
             checks_passed: names(true),
             checks_failed: names(false),
         };
-        // Evidence of another engine than the registered one proves nothing here.
-        let status = if evidence.engine == asked.engine { evidence.status } else { Status::Uncertain };
         let (decision, error) = self.strictest(asked, status, risk, evidence);
         let charge = if decision.lets_run() { Charge::of(asked.price, self.facts.usage) } else { Charge::default() };
-        Outcome { decision, verification: Some(Verification { status, ..verification }), error, charge }
+        Outcome { decision, verification: Some(verification), error, charge }
     }
 
     fn strictest(
@@ -387,4 +392,61 @@ impl Question<'_> {
 
 fn named(rules: &[String]) -> String {
     rules.iter().map(|rule| format!("`{rule}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::{ActionContext, ActionName, AgentKind, BudgetLimits, Permissions, Profile, StepNumber};
+    use crate::digest::Digest;
+
+    fn ruled(action: &str, engine: Engine, status: Status, risk: Option<Risk>) -> Option<(Decision, Risk)> {
+        let bundle = Bundle::built_in().ok()?;
+        let profile = Profile {
+            agent_id: "agent_1".to_owned(),
+            name: "a".to_owned(),
+            kind: AgentKind::Supervised,
+            principal_id: "p".to_owned(),
+            description: None,
+            framework: None,
+            model: None,
+            permissions: Permissions { allowed_engines: vec![Engine::Sql, Engine::Math], ..Permissions::default() },
+            budget: BudgetLimits::default(),
+            created_at: 0,
+        };
+        let agent = Agent::registered(profile, Digest::of(&["t"]), Trust::Supervised, 0);
+        let context = ActionContext { conversation: "c".to_owned(), step: StepNumber::new(1)?, observed: None };
+        let facts = Facts::new(Door::Verify, ActionName::parse(action), Digest::of(&["a"]), context);
+        let (checks, matched) = (Vec::new(), Vec::new());
+        let bundle_digest = bundle.digest();
+        let evidence = Evidence {
+            bundle: bundle_digest,
+            engine,
+            version: 1,
+            status,
+            risk,
+            checks,
+            rules: None,
+            matched,
+            certificate: None,
+        };
+        let ruling = decide(&bundle, &agent, &Conversation::default(), &facts, Some(&evidence), 1).ok()?;
+        Some((ruling.decision, ruling.verification?.risk_level))
+    }
+
+    #[test]
+    fn risk_rises_on_evidence_and_falls_on_proof_only() {
+        let sql = |status, risk| ruled("execute_sql", Engine::Sql, status, risk);
+        assert_eq!(sql(Status::Verified, Some(Risk::Low)), Some((Decision::Approved, Risk::Low)));
+        assert_eq!(sql(Status::Verified, None), Some((Decision::Denied, Risk::High)));
+        assert_eq!(sql(Status::Uncertain, Some(Risk::Low)), Some((Decision::Denied, Risk::High)));
+        assert_eq!(sql(Status::Corrected, Some(Risk::Low)), Some((Decision::Denied, Risk::High)));
+        let math = |status, risk| ruled("calculate", Engine::Math, status, risk);
+        assert_eq!(math(Status::Verified, Some(Risk::Critical)), Some((Decision::Denied, Risk::Critical)));
+        // Another engine's proof is none.
+        assert_eq!(
+            ruled("execute_sql", Engine::Math, Status::Verified, Some(Risk::Low)),
+            Some((Decision::Denied, Risk::High))
+        );
+    }
 }
