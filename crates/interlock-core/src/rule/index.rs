@@ -27,6 +27,7 @@ pub(super) struct Texts {
     prefix_lengths: BTreeSet<usize>,
     by_suffix: BTreeMap<String, Vec<usize>>,
     suffix_lengths: BTreeSet<usize>,
+    by_name: BTreeMap<String, Vec<usize>>,
     rest: Vec<usize>,
 }
 
@@ -68,9 +69,7 @@ impl Index {
             values.iter().for_each(|value| texts.candidates(value, &mut found));
         }
     }
-}
 
-impl Index {
     /// A pattern that ends in `/**` also matches the directory itself, so it is looked for with a slash, too.
     fn path_candidates(&self, path: &str, mut found: impl FnMut(usize)) {
         self.by_path.candidates(path, &mut found);
@@ -89,6 +88,8 @@ impl Texts {
         } else if !suffix.is_empty() {
             self.suffix_lengths.insert(suffix.len());
             self.by_suffix.entry(suffix).or_default().push(position);
+        } else if let Some(name) = pattern.whole_name() {
+            self.by_name.entry(name).or_default().push(position);
         } else {
             self.rest.push(position);
         }
@@ -98,6 +99,9 @@ impl Texts {
         let mut all = |positions: Option<&Vec<usize>>| positions.into_iter().flatten().copied().for_each(&mut found);
         all(Some(&self.rest));
         all(self.literal.get(text));
+        for name in text.split('/') {
+            all(self.by_name.get(name));
+        }
         for length in &self.prefix_lengths {
             all(text.get(..*length).and_then(|prefix| self.by_prefix.get(prefix)));
         }

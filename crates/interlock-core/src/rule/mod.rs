@@ -323,3 +323,66 @@ impl Rule {
         args && path && host
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::{Limits, parse, quote};
+
+    /// Everything the index finds, and nothing else, is what asking every rule finds.
+    #[test]
+    fn the_index_finds_what_asking_every_rule_finds() {
+        let mut state = 20_261_115_u64;
+        let mut below = |end: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33).checked_rem(end).unwrap_or(0)
+        };
+        let registry = Registry::built_in();
+        let mut matched = 0_u32;
+        for _ in 0..400 {
+            let mut text = |parts: &[&str], count: u64| -> String {
+                let pick = |at: u64| usize::try_from(at).ok().and_then(|at| parts.get(at)).copied().unwrap_or("a");
+                let length = u64::try_from(parts.len()).unwrap_or(1);
+                (0..=below(count)).map(|_| pick(below(length))).collect()
+            };
+            let written: Vec<RuleSource> = (0..12)
+                .map(|_| {
+                    let path = text(&["/", "**/", "a", "b", ".c", "*", "/**", "/a/", "/b/"], 5);
+                    let (path, then) = (Some(path), Then::Ask);
+                    let action = Some("file_read".to_owned());
+                    let (id, tool, effect, arg, host) = (None, None, None, BTreeMap::new(), None);
+                    RuleSource { id, action, tool, effect, arg, path, host, then }
+                })
+                .filter(|source| Rules::load(core::slice::from_ref(source), &registry, &[]).is_ok())
+                .collect();
+            let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
+            for _ in 0..20 {
+                let path = text(&["/", "a", "b", ".c", "d", "/a", "/b", "/../"], 6);
+                let source = format!("{{\"path\":{}}}", quote(&path));
+                let Ok(document) = parse(&source, &Limits::STATE) else { continue };
+                let action = ActionText {
+                    kind: "file_read",
+                    query: None,
+                    code: None,
+                    target: None,
+                    parameters: Some(document.root()),
+                };
+                let reading = Reading { governed: true, calls_out: false, known: &rules.arguments };
+                let subject = Subject::read(&action, reading);
+                if !subject.hosts.is_empty() {
+                    continue; // `egress` asks too, which is not the index's doing.
+                }
+                let about = |rule: &&Rule| rule.name.as_deref().is_none_or(|name| name == "file_read");
+                let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
+                let mut expected = RuleFinding { then: None, matched: Vec::new() };
+                all.for_each(|rule| expected.add(rule.then, &rule.id));
+                expected.matched.sort();
+                expected.matched.dedup();
+                expected.matched.truncate(MATCHED_LEN);
+                assert_eq!(rules.find("file_read", true, &action), expected, "{path} under {written:?}");
+                matched = matched.saturating_add(u32::from(expected.then.is_some()));
+            }
+        }
+        assert!(matched > 500, "only {matched} paths matched any rule");
+    }
+}

@@ -97,6 +97,13 @@ impl Pattern {
         reversed.into_iter().collect()
     }
 
+    /// A whole name that every path it matches has in it.
+    pub(super) fn whole_name(&self) -> Option<String> {
+        let names = self.parts.split(|part| part.literal() == Some('/'));
+        let whole = names.filter_map(|name| name.iter().map(Part::literal).collect::<Option<String>>());
+        whole.filter(|name| !name.is_empty()).max_by_key(String::len)
+    }
+
     pub(super) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| part.literal().is_some())
     }
