@@ -1,7 +1,7 @@
 //! A state commit through the service: file and ledger are two stores, so an intent is recorded, then the file replaced,
 //! then the outcome recorded. An intent without an outcome is settled by what the file holds.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 
 use interlock_core::json::BYTES_MAX;
@@ -17,8 +17,10 @@ use crate::ledger::{Answer, Command, Ledger, StoreFault};
 pub enum CommitRefusal {
     /// It may not be made.
     Blocked(Denial),
-    /// Our trouble; the file may hold the old state or the new one, and the ledger will say which.
+    /// Our trouble, before anything was written.
     Fault(Code),
+    /// Our trouble, after the file was touched: it holds the old state or the new one, and the next start settles which.
+    Unsettled,
 }
 
 impl From<Denial> for CommitRefusal {
@@ -60,7 +62,7 @@ pub fn commit_recorded(
     };
     let outcome = StateOutcome { intent: index, path: path.to_owned(), committed: holds };
     if !matches!(ledger.submit_and_wait(Command::EndState(outcome)), Answer::Recorded(_)) {
-        return Err(CommitRefusal::Fault(Code::FaultStore));
+        return Err(CommitRefusal::Unsettled);
     }
     let committed = committed?;
     Ok(decision::committed(committed.transition(), committed.path()))
@@ -80,8 +82,14 @@ pub fn settle_open_commits(ledger: &Ledger) -> Result<usize, StoreFault> {
     Ok(open.len())
 }
 
-/// The SHA-256 of a file; `None` if there is none.
+/// The SHA-256 of a file; `None` if there is none. What is no regular file holds no state, and may not end.
 fn file_digest(path: &str) -> io::Result<Option<Digest>> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Ok(None),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    }
     let limit = u64::try_from(BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     match File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes)) {

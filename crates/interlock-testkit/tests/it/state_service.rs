@@ -139,3 +139,23 @@ fn an_intent_without_an_outcome_is_settled_by_the_file() {
         world.is_sound();
     }
 }
+
+#[test]
+fn an_intent_over_what_is_no_file_is_settled_and_does_not_wait() {
+    let world = World::new();
+    let server = world.serve();
+    let intent = StateIntent {
+        guard: "steps".to_owned(),
+        path: world.path("states/a.json"),
+        current: Digest::of(&["old"]),
+        proposed: Digest::of(&["new"]),
+        first: true,
+    };
+    assert!(matches!(server.ledger.submit_and_wait(Command::BeginState(intent)), Answer::Recorded(_)));
+    // Opening a pipe would wait for a writer.
+    let made = std::process::Command::new("mkfifo").arg(world.path("states/a.json")).status().expect("mkfifo");
+    assert!(made.success());
+    assert_eq!(settle_open_commits(&server.ledger), Ok(1));
+    drop(server);
+    world.is_sound();
+}
