@@ -117,7 +117,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
     };
     let (bundle, bundle_from) =
-        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments, &places))?;
+        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments, &places)?)?;
     let bundle = Arc::new(bundle);
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
@@ -134,14 +134,22 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
-fn own_places(arguments: &ServeArguments, places: &Places) -> Vec<String> {
+fn own_places(arguments: &ServeArguments, places: &Places) -> Result<Vec<String>, StartupFault> {
     let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
     own.extend(arguments.bundle.clone());
-    let resolved = own.iter().filter_map(|path| fs::canonicalize(path).ok()?.to_str().map(str::to_owned));
-    let mut resolved: Vec<String> = resolved.collect();
+    let mut resolved = Vec::new();
+    for path in own {
+        // What is not there needs no guarding: a key from the environment has no file.
+        let Ok(path) = fs::canonicalize(&path) else { continue };
+        let text = path.to_str().ok_or_else(|| StartupFault {
+            code: Code::EnvironmentFiles,
+            message: format!("{} is not UTF-8, so no rule could guard it; use another directory", path.display()),
+        })?;
+        resolved.push(text.to_owned());
+    }
     resolved.sort();
     resolved.dedup();
-    resolved
+    Ok(resolved)
 }
 
 /// Reads `interlock.toml` and the JSON files beside it.
@@ -163,8 +171,8 @@ pub(crate) fn load_bundle(
     check_files(&directory)?;
     let unreadable = |path: &Path, error: std::io::Error| invalid(format!("{}: {error}", path.display()));
     let mut files = BTreeMap::new();
-    for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, error))?.flatten() {
-        let path = entry.path();
+    for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, error))? {
+        let path = entry.map_err(|error| unreadable(&directory, error))?.path();
         check_files(&path)?;
         let is_json = path.extension().is_some_and(|extension| extension == "json");
         if let (true, Some(name)) = (is_json, path.file_name().and_then(|name| name.to_str())) {

@@ -77,7 +77,15 @@ pub fn check_files(path: &Path) -> Result<(), StartupFault> {
         Err(StartupFault::new(Code::EnvironmentFiles, message))
     };
     let own = rustix::process::geteuid().as_raw();
-    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let unknown = |path: &Path, error: &io::Error| {
+        StartupFault::new(Code::EnvironmentFiles, format!("{} cannot be looked at: {error}", path.display()))
+    };
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        // What is not there yet is made later, by us.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unknown(path, &error)),
+    };
     if found.uid() != own {
         return refused(path, "belongs to another user");
     }
@@ -88,7 +96,7 @@ pub fn check_files(path: &Path) -> Result<(), StartupFault> {
         StartupFault::new(Code::EnvironmentFiles, format!("{} cannot be resolved: {error}", path.display()))
     })?;
     for ancestor in resolved.ancestors().skip(1) {
-        let Ok(found) = fs::metadata(ancestor) else { continue };
+        let found = fs::metadata(ancestor).map_err(|error| unknown(ancestor, &error))?;
         let sticky = found.mode() & 0o1000 != 0;
         // Directories that only one's own group may write are usual where every user has a group.
         let own_group = found.gid() == rustix::process::getegid().as_raw() && found.mode() & 0o002 == 0;
@@ -128,8 +136,8 @@ impl DataDirectory {
         };
         make_directory(path)?;
         check_files(path)?;
-        for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))?.flatten() {
-            check_files(&entry.path())?;
+        for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))? {
+            check_files(&entry.map_err(|error| fault("cannot be read", &error))?.path())?;
         }
         let lock = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
         let lock = lock.map_err(|error| fault("cannot be locked", &error))?;

@@ -137,6 +137,11 @@ fn it_refuses_to_start_on_ground_that_is_not_its_own() {
     refused(command(&open), "INTERLOCK-ENV-002");
     refused(command(&open.join("below")), "INTERLOCK-ENV-002");
 
+    // A place that no rule could name could not be guarded.
+    use std::os::unix::ffi::OsStrExt;
+    let unnamed = scratch.path().join(std::ffi::OsStr::from_bytes(b"d\xff"));
+    refused(command(&unnamed), "INTERLOCK-ENV-002");
+
     let data = scratch.path().join("data");
     let served = start(command(&data));
     refused(command(&data), "INTERLOCK-ENV-004");
