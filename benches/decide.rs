@@ -45,6 +45,7 @@ fn asked(types: usize) -> Asked {
         permissions: Permissions::default(),
         budget: BudgetLimits::default(),
         created_at: 0,
+        registered_by: None,
     };
     let agent = Agent::registered(profile, Digest::of(&["token"]), AgentKind::Supervised.trust(), 0);
     let step = StepNumber::new(1).expect("not zero");
@@ -62,6 +63,7 @@ fn asked(types: usize) -> Asked {
         rules: None,
         matched: Vec::new(),
         certificate: None,
+        hostile: false,
     };
     Asked { bundle, agent, conversation: Conversation::default(), facts, evidence }
 }

@@ -63,6 +63,16 @@ fn page(code: Code) -> &'static str {
         Code::RequestRoute => page!("INTERLOCK-REQUEST-005"),
         Code::RequestSlow => page!("INTERLOCK-REQUEST-006"),
         Code::Operator => page!("INTERLOCK-AUTH-001"),
+        Code::OperatorRole => page!("INTERLOCK-AUTH-002"),
+        Code::OperatorKeyUnknown => page!("INTERLOCK-AUTH-003"),
+        Code::ApprovalDecided => page!("INTERLOCK-APPROVAL-001"),
+        Code::ApprovalExpired => page!("INTERLOCK-APPROVAL-002"),
+        Code::ApprovalsOpen => page!("INTERLOCK-APPROVAL-003"),
+        Code::ApprovalStale => page!("INTERLOCK-APPROVAL-004"),
+        Code::ApprovalUnknown => page!("INTERLOCK-APPROVAL-005"),
+        Code::ExecutionNotAllowed => page!("INTERLOCK-EXECUTION-001"),
+        Code::ExecutionReported => page!("INTERLOCK-EXECUTION-002"),
+        Code::ExecutionUnknown => page!("INTERLOCK-EXECUTION-003"),
         Code::EnvironmentLoader => page!("INTERLOCK-ENV-001"),
         Code::EnvironmentFiles => page!("INTERLOCK-ENV-002"),
         Code::EnvironmentClock => page!("INTERLOCK-ENV-003"),
@@ -121,7 +131,7 @@ fn list(json: bool) -> String {
         return out;
     }
     for code in Code::ALL {
-        let _ = writeln!(out, "{:<22} {}", code.as_str(), code.title());
+        let _ = writeln!(out, "{:<23} {}", code.as_str(), code.title());
     }
     out
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionName, ActionText, Category, Engine, Registry, Risk, UsdMicros};
+use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
 use crate::digest::Digest;
 use crate::json;
 use crate::rule::{RuleFinding, RuleSource, Rules};
@@ -16,6 +16,17 @@ const FORMAT: u32 = 1;
 /// What an action costs that has no price of its own.
 const PRICE: UsdMicros = UsdMicros(10_000);
 
+/// How long a ticket waits for a person, unless the bundle says otherwise, and at most.
+const EXPIRY_SECONDS: u64 = 900;
+const EXPIRY_SECONDS_MAX: u64 = 7 * 86_400;
+/// How many tickets of an agent may wait, unless the bundle says otherwise, and at most.
+const OPEN_TICKETS: usize = 20;
+const OPEN_TICKETS_MAX: usize = 1_000;
+/// Requests a minute of one key, unless the bundle says otherwise.
+const KEY_REQUESTS: u64 = 100_000;
+/// The longest address of a webhook.
+const ADDRESS_BYTES_MAX: usize = 2_048;
+
 /// Everything an operator configured, with every name resolved.
 #[derive(Debug, Clone)]
 pub struct Bundle {
@@ -25,6 +36,99 @@ pub struct Bundle {
     rules: Rules,
     guards: BTreeMap<String, StateGuard>,
     observed_required: bool,
+    settings: Settings,
+    /// Secrets of webhooks by their digest; the text holds only that.
+    secrets: BTreeMap<Digest, String>,
+}
+
+crate::action::words! {
+    /// Which texts of requests are kept beside the ledger.
+    Payloads: "payload policy" {
+        /// None.
+        None = "none",
+        /// Those a person has to decide on, until then.
+        Pending = "pending",
+        /// All.
+        All = "all",
+    }
+}
+
+/// What the bundle sets beside types, rules and guards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    observe: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payloads: Option<Payloads>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approvals: Option<ApprovalSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limits: Option<LimitSettings>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    principals: BTreeMap<String, Webhook>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoints: Option<CheckpointSettings>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ApprovalSettings {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expiry_seconds: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    open_per_agent: Option<usize>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LimitSettings {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requests_per_minute_per_key: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    requests_per_minute: Option<u64>,
+}
+
+/// Where events about a principal's agents are sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// `https://…` or `http://…`.
+    pub webhook: String,
+    /// The SHA-256 of the secret events are signed with; [`Bundle::secret`] has the secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Digest>,
+}
+
+/// Where checkpoints are sent as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointSettings {
+    /// A file, best on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// `https://…` or `http://…`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<String>,
+    /// The SHA-256 of the secret they are signed with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Digest>,
+}
+
+/// A webhook as it is written: with its secret.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebhookFile {
+    webhook: String,
+    secret: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CheckpointFile {
+    file: Option<String>,
+    webhook: Option<String>,
+    secret: Option<String>,
 }
 
 /// Why a bundle is refused.
@@ -55,6 +159,14 @@ struct BundleFile {
     rules: Vec<RuleSource>,
     #[serde(default)]
     guards: BTreeMap<String, GuardTable>,
+    #[serde(default)]
+    observe: bool,
+    payloads: Option<Payloads>,
+    approvals: Option<ApprovalSettings>,
+    limits: Option<LimitSettings>,
+    #[serde(default)]
+    principals: BTreeMap<String, WebhookFile>,
+    checkpoints: Option<CheckpointFile>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -108,6 +220,12 @@ struct BundleText {
     guards: BTreeMap<String, String>,
     /// Where the server's own files are.
     own_places: Vec<String>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    settings: Settings,
+}
+
+fn is_default(settings: &Settings) -> bool {
+    *settings == Settings::default()
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -167,7 +285,31 @@ impl Bundle {
                 .transpose()?;
             actions.insert(name, ActionSource { engine: action.engine, risk: action.risk, price_usd });
         }
-        Bundle::resolve(&BundleText {
+        let mut secrets = BTreeMap::new();
+        let mut hidden = |secret: Option<String>| {
+            secret.map(|secret| {
+                let digest = Digest::of(&["webhook secret\n", &secret]);
+                secrets.insert(digest, secret);
+                digest
+            })
+        };
+        let principals = file
+            .principals
+            .into_iter()
+            .map(|(name, hook)| (name, Webhook { webhook: hook.webhook, secret: hidden(hook.secret) }));
+        let settings = Settings {
+            observe: file.observe,
+            payloads: file.payloads,
+            approvals: file.approvals,
+            limits: file.limits,
+            principals: principals.collect(),
+            checkpoints: file.checkpoints.map(|sink| CheckpointSettings {
+                file: sink.file,
+                webhook: sink.webhook,
+                secret: hidden(sink.secret),
+            }),
+        };
+        let mut bundle = Bundle::resolve(&BundleText {
             format: FORMAT,
             actions,
             tools: file.tools,
@@ -175,7 +317,10 @@ impl Bundle {
             rules: file.rules,
             guards,
             own_places: own_places.to_vec(),
-        })
+            settings,
+        })?;
+        bundle.secrets = secrets;
+        Ok(bundle)
     }
 
     /// Reads a bundle from its canonical text, as it stands in the ledger.
@@ -212,7 +357,9 @@ impl Bundle {
         }
         let digest = Digest::of(&[&text]);
         let observed_required = source.doom_loop_guard_required;
-        Ok(Bundle { text, digest, registry, rules, guards, observed_required })
+        source.settings.check()?;
+        let (settings, secrets) = (source.settings.clone(), BTreeMap::new());
+        Ok(Bundle { text, digest, registry, rules, guards, observed_required, settings, secrets })
     }
 
     /// The canonical text: what the digest covers and the ledger keeps.
@@ -246,10 +393,95 @@ impl Bundle {
         self.observed_required
     }
 
+    /// Whether refusals hold.
+    pub fn mode(&self) -> Mode {
+        if self.settings.observe { Mode::Observe } else { Mode::Enforce }
+    }
+
+    /// Which texts are kept beside the ledger.
+    pub fn payloads(&self) -> Payloads {
+        self.settings.payloads.unwrap_or(Payloads::Pending)
+    }
+
+    /// How long a ticket waits for a person, and how long an approved one for its execution.
+    pub fn ticket_expiry_ms(&self) -> Millis {
+        let seconds = self.settings.approvals.and_then(|approvals| approvals.expiry_seconds);
+        seconds.unwrap_or(EXPIRY_SECONDS).saturating_mul(1_000)
+    }
+
+    /// How many tickets of one agent may wait.
+    pub fn open_tickets_max(&self) -> usize {
+        self.settings.approvals.and_then(|approvals| approvals.open_per_agent).unwrap_or(OPEN_TICKETS)
+    }
+
+    /// Requests a minute of one key.
+    pub fn key_requests_per_minute(&self) -> u64 {
+        self.settings.limits.and_then(|limits| limits.requests_per_minute_per_key).unwrap_or(KEY_REQUESTS)
+    }
+
+    /// Requests a minute altogether; `None` is no limit.
+    pub fn requests_per_minute(&self) -> Option<u64> {
+        self.settings.limits.and_then(|limits| limits.requests_per_minute)
+    }
+
+    /// Where events about a principal's agents are sent.
+    pub fn principals(&self) -> &BTreeMap<String, Webhook> {
+        &self.settings.principals
+    }
+
+    /// Where checkpoints are sent as well.
+    pub fn checkpoints(&self) -> Option<&CheckpointSettings> {
+        self.settings.checkpoints.as_ref()
+    }
+
+    /// A secret by its digest. A bundle that was read from the ledger has none.
+    pub fn secret(&self, digest: Digest) -> Option<&str> {
+        self.secrets.get(&digest).map(String::as_str)
+    }
+
     /// What an action costs that has no price of its own.
     pub(crate) fn price(&self) -> UsdMicros {
         PRICE
     }
+}
+
+impl Settings {
+    fn check(&self) -> Result<(), BundleError> {
+        let within = |what: &str, value: Option<u64>, max: u64| match value {
+            Some(value) if value == 0 || value > max => Err(BundleError(format!("{what}: 1 to {max}"))),
+            Some(_) | None => Ok(()),
+        };
+        let approvals = self.approvals.unwrap_or_default();
+        within("approvals.expiry_seconds", approvals.expiry_seconds, EXPIRY_SECONDS_MAX)?;
+        let open = approvals.open_per_agent.map(|open| u64::try_from(open).unwrap_or(u64::MAX));
+        within("approvals.open_per_agent", open, u64::try_from(OPEN_TICKETS_MAX).unwrap_or(u64::MAX))?;
+        let limits = self.limits.unwrap_or_default();
+        within("limits.requests_per_minute_per_key", limits.requests_per_minute_per_key, u64::from(u32::MAX))?;
+        within("limits.requests_per_minute", limits.requests_per_minute, u64::from(u32::MAX))?;
+        for (name, principal) in &self.principals {
+            check_address(&format!("principals.{}.webhook", crate::display(name)), &principal.webhook)?;
+        }
+        let checkpoints = self.checkpoints.as_ref();
+        if let Some(address) = checkpoints.and_then(|checkpoints| checkpoints.webhook.as_ref()) {
+            check_address("checkpoints.webhook", address)?;
+        }
+        if let Some(file) = checkpoints.and_then(|checkpoints| checkpoints.file.as_ref())
+            && !file.starts_with('/')
+        {
+            return Err(BundleError("checkpoints.file: an absolute path".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn check_address(what: &str, address: &str) -> Result<(), BundleError> {
+    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"));
+    let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or("");
+    let plain = address.len() <= ADDRESS_BYTES_MAX && address.bytes().all(|byte| byte.is_ascii_graphic());
+    if plain && !host.is_empty() && !host.contains('@') && !address.contains('#') {
+        return Ok(());
+    }
+    Err(BundleError(format!("{what}: an address `https://HOST[:PORT]/PATH` without user, password or fragment")))
 }
 
 fn check_name(section: &str, name: &str) -> Result<(), BundleError> {

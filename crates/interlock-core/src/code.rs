@@ -68,6 +68,16 @@ codes! {
     RequestRoute = "INTERLOCK-REQUEST-005", "there is no such route or method";
     RequestSlow = "INTERLOCK-REQUEST-006", "the request took too long to arrive";
     Operator = "INTERLOCK-AUTH-001", "an operator key is needed";
+    OperatorRole = "INTERLOCK-AUTH-002", "the key's role does not allow this";
+    OperatorKeyUnknown = "INTERLOCK-AUTH-003", "there is no such key";
+    ApprovalDecided = "INTERLOCK-APPROVAL-001", "the approval is decided already";
+    ApprovalExpired = "INTERLOCK-APPROVAL-002", "the approval has expired";
+    ApprovalsOpen = "INTERLOCK-APPROVAL-003", "too many approvals are open";
+    ApprovalStale = "INTERLOCK-APPROVAL-004", "what was asked for is not the same any more";
+    ApprovalUnknown = "INTERLOCK-APPROVAL-005", "there is no such approval";
+    ExecutionNotAllowed = "INTERLOCK-EXECUTION-001", "the decision lets nothing run";
+    ExecutionReported = "INTERLOCK-EXECUTION-002", "the execution is reported already";
+    ExecutionUnknown = "INTERLOCK-EXECUTION-003", "there is no such decision of this agent";
     EnvironmentLoader = "INTERLOCK-ENV-001", "the environment loads foreign code";
     EnvironmentFiles = "INTERLOCK-ENV-002", "files are open to other users";
     EnvironmentClock = "INTERLOCK-ENV-003", "the clock is behind the ledger";

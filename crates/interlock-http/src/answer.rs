@@ -6,11 +6,11 @@ use axum::response::{IntoResponse, Response};
 use interlock_core::action::{
     Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Verification,
 };
-use interlock_core::ledger::{Body as EntryBody, Entry, Ruled};
+use interlock_core::ledger::Ruled;
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
 
-use crate::write::{Object, list, time};
+use crate::write::{Object, time};
 
 /// A request that gets no ruling.
 #[derive(Debug, Clone)]
@@ -20,11 +20,13 @@ pub(crate) struct Refusal {
     /// Answers of verify and tools say DENIED as well.
     decided: bool,
     status: Option<StatusCode>,
+    /// JSON already.
+    details: Option<String>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), decided: false, status: None }
+        Refusal { code, message: message.into(), decided: false, status: None, details: None }
     }
 
     pub(crate) fn unknown_agent() -> Refusal {
@@ -37,6 +39,10 @@ impl Refusal {
 
     pub(crate) fn with_status(self, status: StatusCode) -> Refusal {
         Refusal { status: Some(status), ..self }
+    }
+
+    pub(crate) fn with_details(self, details: String) -> Refusal {
+        Refusal { details: Some(details), ..self }
     }
 
     /// The same, as an answer of verify and tools.
@@ -57,6 +63,15 @@ impl Refusal {
         let known = [
             (Code::AgentUnknown, "no such agent is registered"),
             (Code::AgentToken, "the agent's token is missing or wrong"),
+            (Code::AgentSuspended, "the agent is suspended"),
+            (Code::OperatorKeyUnknown, "no such key counts; see GET /keys"),
+            (Code::ApprovalDecided, "this approval is decided already; nothing changed"),
+            (Code::ApprovalExpired, "this approval has expired; the agent has to ask again"),
+            (Code::ApprovalStale, "bundle or trust changed since this was asked; the agent has to ask again"),
+            (Code::ApprovalUnknown, "there is no such approval"),
+            (Code::ExecutionNotAllowed, "this decision lets nothing run: it was no approval, or nobody approved it yet"),
+            (Code::ExecutionReported, "the execution of this decision is reported already"),
+            (Code::ExecutionUnknown, "this agent has no such decision"),
             (Code::RequestKeyReused, "this Idempotency-Key was used for another request; use a new one"),
             (Code::FaultBusy, "the server is full or stopping; try again in a moment"),
             (Code::FaultStore, "the ledger is not available; nothing was approved"),
@@ -69,7 +84,8 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        let error = Object::new().text("code", self.code.as_str()).text("message", &self.message).end();
+        let error = Object::new().text("code", self.code.as_str()).text("message", &self.message);
+        let error = error.optional("details", self.details.as_deref()).end();
         let object = Object::new();
         let object = if self.decided { object.text("decision", Decision::Denied.as_str()) } else { object };
         let status = self.status.unwrap_or_else(|| status_of(self.code));
@@ -94,9 +110,14 @@ pub(crate) fn json(status: StatusCode, body: String) -> Response {
 /// The status of a code. A ruling is an answer, so it is 200.
 fn status_of(code: Code) -> StatusCode {
     match code {
-        Code::AgentUnknown | Code::RequestRoute => StatusCode::NOT_FOUND,
+        Code::AgentUnknown
+        | Code::RequestRoute
+        | Code::OperatorKeyUnknown
+        | Code::ApprovalUnknown
+        | Code::ExecutionUnknown => StatusCode::NOT_FOUND,
         Code::AgentToken | Code::Operator => StatusCode::UNAUTHORIZED,
-        Code::AgentSuspended => StatusCode::FORBIDDEN,
+        Code::AgentSuspended | Code::OperatorRole => StatusCode::FORBIDDEN,
+        Code::ApprovalExpired => StatusCode::GONE,
         Code::ContextMissing
         | Code::ContextStep
         | Code::StateFields
@@ -107,7 +128,11 @@ fn status_of(code: Code) -> StatusCode {
         | Code::RequestField
         | Code::ConfigInvalid => StatusCode::BAD_REQUEST,
         Code::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::RequestKeyReused => StatusCode::CONFLICT,
+        Code::RequestKeyReused
+        | Code::ApprovalDecided
+        | Code::ApprovalStale
+        | Code::ExecutionNotAllowed
+        | Code::ExecutionReported => StatusCode::CONFLICT,
         Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
         Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -123,6 +148,7 @@ fn status_of(code: Code) -> StatusCode {
         | Code::VerificationFailed
         | Code::TrustTooLow
         | Code::TrustNeedsApproval
+        | Code::ApprovalsOpen
         | Code::StateNotText
         | Code::StateNotJson
         | Code::StateNotInSchema
@@ -146,22 +172,24 @@ pub(crate) struct Asked {
     pub(crate) around_query: Option<(String, String)>,
 }
 
-/// Renders what the writer answered to a request for a ruling.
-pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
+/// What was recorded; anything else is a refusal, and what could not be meant is a fault.
+pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
     match answer {
-        Answer::Recorded(recorded) => match &recorded.entry.body {
-            EntryBody::Ruled(ruled) => recorded_ruling(&recorded, ruled, asked),
-            EntryBody::Registered(_)
-            | EntryBody::BundleActivated(_)
-            | EntryBody::Unauthenticated(_)
-            | EntryBody::StateIntent(_)
-            | EntryBody::StateOutcome(_) => Refusal::of_code(Code::FaultInternal).decided().into_response(),
-        },
-        Answer::Refused(code) | Answer::Fault(code) => Refusal::of_code(code).decided().into_response(),
-        Answer::NeedsEvidence(_) | Answer::Blocked(_) => {
-            Refusal::of_code(Code::FaultInternal).decided().into_response()
+        Answer::Recorded(recorded) => Ok(recorded),
+        Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
+        Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Done => {
+            Err(Refusal::of_code(Code::FaultInternal))
         }
     }
+}
+
+/// Renders what the writer answered to a request for a ruling.
+pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
+    let ruled = recorded(answer).and_then(|recorded| match recorded.entry.body.ruled() {
+        Some(ruled) => Ok(recorded_ruling(&recorded, ruled, asked)),
+        None => Err(Refusal::of_code(Code::FaultInternal)),
+    });
+    ruled.unwrap_or_else(|refusal| refusal.decided().into_response())
 }
 
 fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Response {
@@ -170,13 +198,19 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     let mut object = Object::answer()
         .text("decision", decision.as_str())
         .text("decision_id", &ruled.decision_id)
-        // What consumed nothing lets nothing run.
-        .raw("enforced", !is_dry_run(ruled))
+        // What consumed nothing lets nothing run; what is only observed stops nothing.
+        .raw("enforced", !is_dry_run(ruled) && !ruled.observed)
         .optional_object("verification", verification.as_ref(), verification_object)
         .optional_object("error", error.as_ref(), error_object);
     if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
         let query = interlock_core::json::quote(corrected);
         object = object.raw("corrected_action", format!("{before}{query}{after}"));
+    }
+    if let Some(ticket) = &ruled.ticket {
+        object = object.text("approval_id", &ticket.approval_id).text("expires_at", &time(ticket.expires_at));
+    }
+    if ruled.observed {
+        object = object.text("mode", "observe");
     }
     if asked.door == Door::Tools {
         object = tool_fields(object, ruled);
@@ -236,7 +270,7 @@ fn error_object(object: Object, error: &RulingError) -> Object {
     )
 }
 
-fn remaining_object(object: Object, remaining: &Remaining) -> Object {
+pub(crate) fn remaining_object(object: Object, remaining: &Remaining) -> Object {
     object
         .limit("daily_cost_usd", remaining.daily_cost_usd)
         .limit("hourly_requests", remaining.hourly_requests)
@@ -276,6 +310,7 @@ pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
         .optional_text("framework", profile.framework.as_deref())
         .optional_text("model", profile.model.as_deref())
         .text("status", agent.status.as_str())
+        .text("mode", agent.mode.as_str())
         .raw("trust_level", u8::from(agent.trust))
         .text("created_at", &time(profile.created_at))
         .raw("permissions", permissions.end())
@@ -299,31 +334,4 @@ pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> Strin
         .limit("max_daily", limits.max_daily_tokens)
         .raw("current_daily", spent.day_tokens(now));
     Object::new().raw("cost", cost.end()).raw("requests", requests.end()).raw("tokens", tokens.end()).end()
-}
-
-/// Rulings, newest first, and where to go on: a number that means something to this agent's pages only.
-pub(crate) fn activities(entries: &[Entry], next_cursor: Option<u64>) -> String {
-    let row = |entry: &Entry| {
-        let EntryBody::Ruled(ruled) = &entry.body else { return None };
-        let facts = ruled.facts.as_ref();
-        let verification = ruled.ruling.verification.as_ref();
-        let object = Object::new()
-            .text("timestamp", &time(entry.at))
-            .text("decision_id", &ruled.decision_id)
-            .optional_text("action_type", facts.map(|facts| facts.action.shown()))
-            .text("decision", ruled.ruling.decision.as_str())
-            .optional_text("code", ruled.ruling.error.as_ref().map(|error| error.code.as_str()))
-            .optional_text("conversation_id", facts.map(|facts| facts.conversation.as_str()))
-            .optional("step_number", facts.map(|facts| facts.step.get()))
-            .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
-            .optional_text("status", verification.map(|verification| verification.status.as_str()))
-            .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
-            .raw("cost_usd", ruled.ruling.charge.cost_usd)
-            .raw("dry_run", facts.is_some_and(|facts| facts.dry_run));
-        Some(object.end())
-    };
-    Object::new()
-        .raw("activities", list(entries.iter().filter_map(row)))
-        .limit("next_cursor", next_cursor.map(|cursor| format!("\"{cursor}\"")))
-        .end()
 }

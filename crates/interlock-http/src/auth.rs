@@ -1,7 +1,15 @@
-//! Who is asking: the operator by key, an agent by token. Secrets are hashed at once and compared in constant time.
+//! Who is asking: an operator by key, an agent by token. Secrets are hashed at once and compared in constant time.
+//!
+//! | role | may |
+//! |---|---|
+//! | agent | ask for rulings, report executions, ask for trust, read its own |
+//! | registrar | register agents up to a trust ceiling, read its own |
+//! | approver | decide on tickets, read agents, activity and tickets |
+//! | admin | everything |
 
 use axum::http::HeaderMap;
-use interlock_core::action::Agent;
+use interlock_core::action::{Actor, Agent, Trust};
+use interlock_core::ledger::Role;
 use interlock_core::{Code, Digest};
 
 use crate::Service;
@@ -13,6 +21,35 @@ pub(crate) struct Credentials {
     agent_token: Option<Digest>,
     bearer: Option<Digest>,
     api_key: Option<Digest>,
+}
+
+/// Somebody with an operator's key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Operator {
+    pub(crate) actor: Actor,
+    pub(crate) role: Role,
+    /// The highest trust agents may be registered with; `None` is any.
+    pub(crate) max_trust: Option<Trust>,
+}
+
+impl Operator {
+    /// Refuses other roles.
+    pub(crate) fn only(self, roles: &[Role]) -> Result<Operator, Refusal> {
+        if roles.contains(&self.role) {
+            return Ok(self);
+        }
+        let wanted: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
+        let message = format!("this needs a key of the role {}, not {}", wanted.join(" or "), self.role);
+        Err(Refusal::new(Code::OperatorRole, message))
+    }
+
+    /// Whether it may read about an agent: a registrar only about those it registered.
+    pub(crate) fn may_read(&self, agent: &Agent) -> bool {
+        match self.role {
+            Role::Admin | Role::Approver => true,
+            Role::Registrar => agent.profile.registered_by == self.actor.key_id && self.actor.key_id.is_some(),
+        }
+    }
 }
 
 impl Credentials {
@@ -41,29 +78,61 @@ impl Credentials {
 }
 
 impl Service {
-    pub(crate) fn check_operator(&self, credentials: &Credentials) -> Result<(), Refusal> {
-        let wrong = |key: Option<Digest>| key.is_some_and(|key| !key.same_as(self.operator));
-        // Both are looked at, whichever comes first; a right key beside a wrong one is not believed.
-        let (bearer, key) = (credentials.bearer, credentials.api_key);
-        if (bearer.is_some() | key.is_some()) & !(wrong(bearer) | wrong(key)) {
-            return Ok(());
+    /// The operator whose key this is. Where it stands twice, both must be the same one.
+    pub(crate) fn operator(&self, credentials: &Credentials) -> Result<Operator, Refusal> {
+        let refused = || {
+            Refusal::new(
+                Code::Operator,
+                "this needs the operator's key, as `Authorization: Bearer KEY` or `X-API-Key: KEY`",
+            )
+        };
+        let mut keys = [credentials.bearer, credentials.api_key].into_iter().flatten();
+        let key = keys.next().ok_or_else(refused)?;
+        // A right key beside a wrong one is not believed.
+        if !keys.all(|other| other.same_as(key)) {
+            return Err(refused());
         }
-        Err(Refusal::new(
-            Code::Operator,
-            "this needs the operator's key, as `Authorization: Bearer KEY` or `X-API-Key: KEY`",
-        ))
+        if key.same_as(self.operator) {
+            let actor = Actor { name: "operator".to_owned(), key_id: None };
+            return Ok(Operator { actor, role: Role::Admin, max_trust: None });
+        }
+        let found = self.gate.ledger().operator_key(key).filter(|known| known.digest.same_as(key));
+        let known = found.ok_or_else(refused)?;
+        let actor = Actor { name: known.name.clone(), key_id: Some(known.key_id.clone()) };
+        Ok(Operator { actor, role: known.role, max_trust: known.max_trust })
     }
 
-    /// The operator, or the agent itself.
-    pub(crate) fn check_reader(&self, credentials: &Credentials, agent: Option<&Agent>) -> Result<(), Refusal> {
-        if self.check_operator(credentials).is_ok() {
-            return Ok(());
-        }
-        let Some(agent) = agent else { return Err(Refusal::unknown_agent()) };
-        match credentials.agent_token(None) {
-            Some(token) if agent.has_token(token) => Ok(()),
-            Some(_) => Err(Refusal::wrong_token()),
-            None => self.check_operator(credentials),
+    /// An admin.
+    pub(crate) fn admin(&self, credentials: &Credentials) -> Result<Operator, Refusal> {
+        self.operator(credentials)?.only(&[Role::Admin])
+    }
+
+    /// An operator who may read about the agent, or the agent itself.
+    pub(crate) fn check_reader(&self, credentials: &Credentials, agent: Option<&Agent>) -> Result<Reading, Refusal> {
+        match self.operator(credentials) {
+            Ok(operator) => match agent {
+                Some(agent) if !operator.may_read(agent) => {
+                    Err(Refusal::new(Code::OperatorRole, "this key reads only the agents it registered"))
+                }
+                Some(_) | None => Ok(Reading::Operator),
+            },
+            Err(refusal) => {
+                let Some(agent) = agent else { return Err(Refusal::unknown_agent()) };
+                match credentials.agent_token(None) {
+                    Some(token) if agent.has_token(token) => Ok(Reading::Agent),
+                    Some(_) => Err(Refusal::wrong_token()),
+                    None => Err(refusal),
+                }
+            }
         }
     }
+}
+
+/// Who reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Somebody with an operator's key.
+    Operator,
+    /// The agent itself.
+    Agent,
 }

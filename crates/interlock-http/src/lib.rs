@@ -4,8 +4,12 @@
 //! | to find | look in |
 //! |---|---|
 //! | which routes there are | `routes.rs` |
-//! | keys, tokens and who may do what | `auth.rs` |
-//! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs` |
+//! | keys, tokens and who may do what | `auth.rs`, `keys.rs` |
+//! | tickets, trust, executions | `approvals.rs` |
+//! | what operators do about agents | `agents.rs` |
+//! | what was ruled | `activity.rs` |
+//! | checkpoint and entries | `audit.rs` |
+//! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | the description of it all | `openapi.json` |
@@ -20,9 +24,15 @@
     clippy::wildcard_enum_match_arm
 )]
 
+mod activity;
+mod agents;
 mod answer;
+mod approvals;
+mod audit;
 mod auth;
+mod keys;
 mod metrics;
+mod query;
 mod register;
 mod request;
 mod routes;
@@ -51,6 +61,8 @@ pub struct Service {
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
     metrics: metrics::HttpMetrics,
+    /// True once the server stops: nobody waits any longer then.
+    stopping: tokio::sync::watch::Sender<bool>,
 }
 
 /// A source of random bytes that can be shown.
@@ -76,6 +88,7 @@ impl Service {
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
             metrics: metrics::HttpMetrics::default(),
+            stopping: tokio::sync::watch::Sender::new(false),
         })
     }
 }

@@ -1,9 +1,12 @@
 //! How a registration is read: flat, or with the agent's own fields in `agent`.
 
+use interlock_core::Code;
 use interlock_core::action::{AgentKind, BudgetLimits, Engine, Permissions, Profile, Trust, UsdMicros};
 use interlock_core::json::{Content, Value};
+use interlock_core::ledger::Role;
 
 use crate::answer::Refusal;
+use crate::auth::Operator;
 use crate::request::{Body, count, dollars, malformed, object_or_null, only, present, required_object, text_or_null};
 
 /// The longest name, description and the like.
@@ -23,7 +26,7 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    pub(crate) fn read(body: &Body<'_>) -> Result<Registration, Refusal> {
+    pub(crate) fn read(body: &Body<'_>, operator: &Operator) -> Result<Registration, Refusal> {
         let root = body.root();
         let own = if root.get("agent").is_some() {
             only(root, &["agent", "permissions", "budget"])?;
@@ -48,18 +51,25 @@ impl Registration {
             permissions: permissions(object_or_null(root, "permissions")?)?,
             budget: budget(object_or_null(root, "budget")?)?,
             created_at: 0,
+            registered_by: operator.actor.key_id.clone().filter(|_| operator.role == Role::Registrar),
         };
         let trust = match count(own, "trust_level")? {
-            // The operator's key is an admin's, so a higher level than the type's is honoured too.
             Some(level) => u8::try_from(level).ok().and_then(|level| Trust::try_from(level).ok()),
             None => Some(kind.trust()),
         };
         let trust = trust.ok_or_else(|| malformed("trust_level must be 0, 1, 2 or 3"))?;
+        // A higher level than the type's is honoured from an admin alone, and a registrar has a ceiling of its own.
+        let ceiling = operator.max_trust.map(|max| max.min(kind.trust()));
+        if operator.role != Role::Admin && ceiling.is_none_or(|ceiling| trust > ceiling) {
+            let ceiling = ceiling.map_or(0, u8::from);
+            let message = format!("this key registers agents of this type up to trust level {ceiling}");
+            return Err(Refusal::new(Code::OperatorRole, message));
+        }
         Ok(Registration { profile, trust })
     }
 }
 
-fn required_text(object: Value<'_>, key: &str, bytes_max: usize) -> Result<String, Refusal> {
+pub(crate) fn required_text(object: Value<'_>, key: &str, bytes_max: usize) -> Result<String, Refusal> {
     let text = short_text(object, key, bytes_max)?.filter(|text| !text.trim().is_empty());
     text.ok_or_else(|| malformed(format!("{key} is required, a string that is not blank")))
 }

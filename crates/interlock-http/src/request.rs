@@ -31,6 +31,39 @@ impl<'t> Body<'t> {
         Ok(Body { document })
     }
 
+    /// Reads a body that may be absent.
+    pub(crate) fn read_optional(bytes: &'t [u8]) -> Result<Option<Body<'t>>, Refusal> {
+        if bytes.is_empty() { Ok(None) } else { Body::read(bytes).map(Some) }
+    }
+
+    /// What a person would have to decide on: the action, and what was said about it.
+    pub(crate) fn kept_text(&self, door: Door, tool: &str) -> Box<str> {
+        let root = self.root();
+        let mut text = String::with_capacity(256);
+        text.push_str("{\"action\":");
+        match door {
+            Door::Verify => text.push_str(root.get("action").map_or("null", |action| action.source())),
+            Door::Tools => {
+                text.push_str("{\"tool\":");
+                text.push_str(&json::quote(tool));
+                text.push_str(",\"parameters\":");
+                text.push_str(root.get("parameters").map_or("null", |parameters| parameters.source()));
+                text.push('}');
+            }
+        }
+        let intent = root.get("context").and_then(|context| context.get("user_intent"));
+        for (key, value) in [("user_intent", intent), ("justification", root.get("justification"))] {
+            if let Some(value) = value {
+                text.push_str(",\"");
+                text.push_str(key);
+                text.push_str("\":");
+                text.push_str(value.source());
+            }
+        }
+        text.push('}');
+        text.into_boxed_str()
+    }
+
     pub(crate) fn root(&self) -> Value<'_> {
         self.document.root()
     }
@@ -189,10 +222,24 @@ pub(crate) fn text_or_null<'d>(object: Value<'d>, key: &str) -> Result<Option<Va
     }
 }
 
-fn boolean(object: Value<'_>, key: &str) -> Result<bool, Refusal> {
+pub(crate) fn boolean(object: Value<'_>, key: &str) -> Result<bool, Refusal> {
     match present(object, key) {
         Some(value) => value.as_bool().ok_or_else(|| malformed(format!("{key} must be true or false"))),
         None => Ok(false),
+    }
+}
+
+/// The longest reason or justification.
+const REASON_BYTES_MAX: usize = 4_096;
+
+/// Why, in somebody's words.
+pub(crate) fn reason(object: Value<'_>, key: &str) -> Result<Option<String>, Refusal> {
+    let text = text_or_null(object, key)?.and_then(|text| text.as_str()).map(|text| text.text().to_owned());
+    match text {
+        Some(text) if text.len() > REASON_BYTES_MAX => {
+            Err(malformed(format!("{key} has more than {REASON_BYTES_MAX} bytes")))
+        }
+        text => Ok(text),
     }
 }
 

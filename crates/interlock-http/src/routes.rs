@@ -7,25 +7,27 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::rejection::PathRejection;
-use axum::extract::{Path, RawQuery, Request, State};
+use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use interlock_core::action::{Agent, Door};
-use interlock_core::ledger::{Body as EntryBody, Entry, Idempotency};
+use interlock_core::bundle::Payloads;
+use interlock_core::ledger::{Body as EntryBody, Idempotency, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
 use interlock_runtime::gate::{Asking, Gate};
 use interlock_runtime::ledger::{Answer, Command, Request as LedgerRequest, RuleCommand};
 use tokio::sync::oneshot;
 
-use crate::Service;
+use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
+use crate::{Service, activity, agents, approvals, audit, keys};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -36,9 +38,6 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 /// The longest Idempotency-Key.
 const KEY_BYTES_MAX: usize = 255;
-/// How many activities a page has, unless asked otherwise, and at most.
-const PAGE_LEN: usize = 100;
-const PAGE_LEN_MAX: usize = 1_000;
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
@@ -48,11 +47,30 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
         .route("/agents/register", post(register))
+        .route("/agents", get(agents::agents))
         .route("/agents/{id}", get(agent))
         .route("/agents/{id}/budget", get(budget))
-        .route("/agents/{id}/activity", get(activity))
+        .route("/agents/{id}/activity", get(activity::of_agent))
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
+        .route("/agents/{id}/executions", post(approvals::execution))
+        .route("/agents/{id}/trust", post(approvals::trust))
+        .route("/agents/{id}/suspend", deed(Deed::Suspend))
+        .route("/agents/{id}/complaint", deed(Deed::Complaint))
+        .route("/agents/{id}/reactivate", deed(Deed::Reactivate))
+        .route("/agents/{id}/observe", deed(Deed::Observe))
+        .route("/agents/{id}/enforce", deed(Deed::Enforce))
+        .route("/agents/{id}/rotate-token", deed(Deed::RotateToken))
+        .route("/agents/{id}/erase", deed(Deed::Erase))
+        .route("/activity", get(activity::of_all))
+        .route("/approvals", get(approvals::approvals))
+        .route("/approvals/{id}", get(approvals::approval))
+        .route("/approvals/{id}/approve", post(approvals::approve))
+        .route("/approvals/{id}/deny", post(approvals::deny))
+        .route("/keys", get(keys::keys).post(keys::create))
+        .route("/keys/{id}/revoke", post(keys::revoke))
+        .route("/audit/checkpoint", get(audit::checkpoint))
+        .route("/audit/entries", get(audit::entries))
         .route("/state/verify", post(state_verify))
         .method_not_allowed_fallback(async || {
             let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
@@ -62,15 +80,22 @@ pub fn router(service: Arc<Service>) -> Router {
         .with_state(service)
 }
 
-type Answered = Result<Response, Refusal>;
-/// The parts of a path; one that is not UTF-8 names nothing.
-type Parts<T> = Result<Path<T>, PathRejection>;
+/// The route of something that is done to an agent.
+fn deed(deed: Deed) -> axum::routing::MethodRouter<Arc<Service>> {
+    post(async move |State(service): State<Arc<Service>>, path: Parts<String>, request: Request| {
+        agents::change(service, deed, path, request).await
+    })
+}
 
-fn parts<T>(path: Parts<T>) -> Result<T, Refusal> {
+pub(crate) type Answered = Result<Response, Refusal>;
+/// The parts of a path; one that is not UTF-8 names nothing.
+pub(crate) type Parts<T> = Result<Path<T>, PathRejection>;
+
+pub(crate) fn parts<T>(path: Parts<T>) -> Result<T, Refusal> {
     path.map(|Path(parts)| parts).map_err(|_| malformed("the path is not UTF-8"))
 }
 
-fn text(body: impl Into<HttpBody>) -> Response {
+pub(crate) fn text(body: impl Into<HttpBody>) -> Response {
     let mut response = Response::new(body.into());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
@@ -81,15 +106,15 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 }
 
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
-    service.check_operator(&Credentials::read(&headers))?;
+    service.admin(&Credentials::read(&headers))?;
     Ok(text(service.metrics.render(service.gate.ledger())))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
     service.count_request();
-    service.check_operator(&Credentials::read(request.headers()))?;
+    let operator = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Registrar, Role::Admin])?;
     let bytes = read_body(request).await?;
-    let Registration { mut profile, trust } = Registration::read(&Body::read(&bytes)?)?;
+    let Registration { mut profile, trust } = Registration::read(&Body::read(&bytes)?, &operator)?;
     let fault = |_| Refusal::of_code(Code::FaultInternal);
     let mut random = [0; 48];
     service.entropy.0.fill(&mut random).map_err(fault)?;
@@ -97,21 +122,12 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
     profile.agent_id = format!("agent_{}", hex(id));
     let token = format!("qwed_agent_{}", hex(token));
     let command = Command::Register { profile: Box::new(profile), token: Digest::of(&[&token]), trust };
-    match service.submit(command).await {
-        Answer::Recorded(recorded) => match recorded.entry.body {
-            EntryBody::Registered(registered) => {
-                let agent = interlock_core::ledger::apply_registered(&registered, 0);
-                Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
-            }
-            EntryBody::Ruled(_)
-            | EntryBody::BundleActivated(_)
-            | EntryBody::Unauthenticated(_)
-            | EntryBody::StateIntent(_)
-            | EntryBody::StateOutcome(_) => Err(Refusal::of_code(Code::FaultInternal)),
-        },
-        Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
-        Answer::NeedsEvidence(_) | Answer::Blocked(_) => Err(Refusal::of_code(Code::FaultInternal)),
-    }
+    let recorded = answer::recorded(service.submit(command).await)?;
+    let EntryBody::Registered(registered) = &recorded.entry.body else {
+        return Err(Refusal::of_code(Code::FaultInternal));
+    };
+    let agent = interlock_core::ledger::apply_registered(registered, 0);
+    Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
 }
 
 async fn agent(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
@@ -123,40 +139,6 @@ async fn budget(State(service): State<Arc<Service>>, path: Parts<String>, header
     let agent = service.readable_agent(&parts(path)?, &headers)?;
     let now = service.gate.ledger().now().max(agent.last_at);
     Ok(json(StatusCode::OK, answer::budget(&agent.profile.budget, &agent.spent, now)))
-}
-
-async fn activity(
-    State(service): State<Arc<Service>>,
-    path: Parts<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Answered {
-    let agent = service.readable_agent(&parts(path)?, &headers)?;
-    let (limit, cursor) = page(query.as_deref().unwrap_or(""))?;
-    let read = tokio::task::spawn_blocking(move || service.activities(&agent, limit, cursor));
-    let (entries, next) = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
-    Ok(json(StatusCode::OK, answer::activities(&entries, next)))
-}
-
-/// `limit` and `cursor` of a query.
-fn page(query: &str) -> Result<(usize, Option<u64>), Refusal> {
-    let (mut limit, mut cursor) = (None, None);
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        match pair.split_once('=') {
-            Some(("limit", value)) if limit.is_none() => {
-                let asked = value.parse().ok().filter(|limit| (1..=PAGE_LEN_MAX).contains(limit));
-                limit = Some(asked.ok_or_else(|| malformed(format!("limit must be 1 to {PAGE_LEN_MAX}")))?);
-            }
-            Some(("cursor", value)) if cursor.is_none() => {
-                let asked = value.parse().ok();
-                cursor = Some(asked.ok_or_else(|| malformed("cursor must be one that an answer gave"))?);
-            }
-            _ => {
-                return Err(Refusal::new(Code::RequestField, "unknown or repeated parameter; known are limit, cursor"));
-            }
-        }
-    }
-    Ok((limit.unwrap_or(PAGE_LEN), cursor))
 }
 
 async fn verify(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Response {
@@ -175,7 +157,7 @@ async fn tool(State(service): State<Arc<Service>>, path: Parts<(String, String)>
 
 async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> Answered {
     service.count_request();
-    service.check_operator(&Credentials::read(request.headers()))?;
+    service.admin(&Credentials::read(request.headers()))?;
     let bytes = read_body(request).await?;
     let verified = tokio::task::spawn_blocking(move || service.verify_state(&Body::read(&bytes)?));
     let body = verified.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
@@ -183,11 +165,11 @@ async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> 
 }
 
 impl Service {
-    fn count_request(&self) {
+    pub(crate) fn count_request(&self) {
         self.metrics.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn find_agent(&self, id: &str) -> Result<Option<Arc<Agent>>, Refusal> {
+    pub(crate) fn find_agent(&self, id: &str) -> Result<Option<Arc<Agent>>, Refusal> {
         // No id is longer; what is, is not looked up.
         if id.len() > 64 {
             return Ok(None);
@@ -195,53 +177,20 @@ impl Service {
         self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))
     }
 
-    fn readable_agent(&self, id: &str, headers: &HeaderMap) -> Result<Arc<Agent>, Refusal> {
+    pub(crate) fn readable_agent(&self, id: &str, headers: &HeaderMap) -> Result<Arc<Agent>, Refusal> {
         self.count_request();
         let agent = self.find_agent(id)?;
         self.check_reader(&Credentials::read(headers), agent.as_deref())?;
         agent.ok_or_else(Refusal::unknown_agent)
     }
 
-    async fn submit(&self, command: Command) -> Answer {
+    pub(crate) async fn submit(&self, command: Command) -> Answer {
         let (sender, receiver) = oneshot::channel();
         self.gate.ledger().submit(command, move |answer| {
             // Nobody may be waiting any more; what is recorded is recorded.
             let _ = sender.send(answer);
         });
         receiver.await.unwrap_or(Answer::Fault(Code::FaultInternal))
-    }
-
-    /// Rulings of an agent, newest first, from its last entry or from a cursor on.
-    fn activities(
-        &self,
-        agent: &Agent,
-        limit: usize,
-        cursor: Option<u64>,
-    ) -> Result<(Vec<Entry>, Option<u64>), Refusal> {
-        let cipher = cursor_cipher(agent);
-        let (mut entries, mut next) = (Vec::new(), Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher)));
-        while let Some(index) = next.filter(|_| entries.len() < limit) {
-            let found = self.gate.ledger().entry(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-            let entry = found.and_then(|bytes| Entry::from_bytes(&bytes).ok());
-            let own = entry.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
-            // A cursor is a number, so it may be made up.
-            let entry = own.ok_or_else(|| {
-                malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
-            })?;
-            next = entry.previous;
-            if matches!(entry.body, EntryBody::Ruled(_)) {
-                entries.push(entry);
-            }
-        }
-        // The first entry is the registration, which is no ruling.
-        let next = next.filter(|index| *index > 0 && !self.is_registration(*index));
-        Ok((entries, next.map(|index| index ^ cipher)))
-    }
-
-    fn is_registration(&self, index: u64) -> bool {
-        let entry = self.gate.ledger().entry(index).ok().flatten();
-        let entry = entry.and_then(|bytes| Entry::from_bytes(&bytes).ok());
-        entry.is_some_and(|entry| matches!(entry.body, EntryBody::Registered(_)))
     }
 
     /// A ruling: authenticate, read, screen, verify, submit, render.
@@ -300,7 +249,8 @@ impl Service {
             return Ok(self.record_malformed(&agent, token, &refusal, door).await);
         }
         let asked = Asked { door, around_query: around_query(&action) };
-        let asking = Asking { agent: &agent, token, facts, action, idempotency };
+        let text = (bundle.payloads() != Payloads::None).then(|| body.kept_text(door, tool));
+        let asking = Asking { agent: &agent, token, facts, action, idempotency, text };
         let command = self.gate.prepare(&asking);
         let mut answer = self.submit(command).await;
         if let Answer::NeedsEvidence(bundle) = &answer {
@@ -324,6 +274,7 @@ impl Service {
             request: LedgerRequest::Malformed { code, message },
             idempotency: None,
             corrected: None,
+            text: None,
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
@@ -340,7 +291,7 @@ impl Service {
 }
 
 /// An index in the ledger is nobody's business but the operator's, so cursors hide it.
-fn cursor_cipher(agent: &Agent) -> u64 {
+pub(crate) fn cursor_cipher(agent: &Agent) -> u64 {
     let digest = Digest::of(&["cursor", &agent.token.to_string()]).bytes();
     // At most 2^53, so that every reader of JSON keeps it whole.
     digest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 11)
@@ -375,7 +326,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
     }
 }
 
-async fn read_body(request: Request) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_body(request: Request) -> Result<Bytes, Refusal> {
     let limited = Limited::new(request.into_body(), BODY_BYTES_MAX);
     match tokio::time::timeout(BODY_TIME_MAX, limited.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

@@ -77,6 +77,7 @@ pub async fn serve(
         });
     }
     drop(listener);
+    service.stopping.send_replace(true);
     let _ = tokio::time::timeout(STOP_TIME_MAX, graceful.shutdown()).await;
     let ledger = service.gate.ledger().clone();
     let stopped = tokio::task::spawn_blocking(move || ledger.stop()).await;

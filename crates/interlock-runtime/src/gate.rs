@@ -34,6 +34,8 @@ pub struct Asking<'a> {
     pub action: ActionText<'a>,
     /// Under which key the answer can be asked for again.
     pub idempotency: Option<Idempotency>,
+    /// The text of the request, in case it is to be kept.
+    pub text: Option<Box<str>>,
 }
 
 impl Gate {
@@ -89,6 +91,7 @@ fn command(asking: &Asking<'_>, request: Request, corrected: Option<String>) -> 
         request,
         idempotency: asking.idempotency,
         corrected,
+        text: asking.text.clone(),
     }))
 }
 
@@ -134,6 +137,7 @@ fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
         rules: found.then,
         matched: found.matched,
         certificate: None,
+        hostile: false,
     };
     let mut corrected = None;
     let check = |name: &str, passed| Check { name: name.to_owned(), passed };

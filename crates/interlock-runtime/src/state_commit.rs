@@ -51,7 +51,9 @@ pub fn commit_recorded(
         }
         Answer::Blocked(denial) => return Err(CommitRefusal::Blocked(*denial)),
         Answer::Refused(code) | Answer::Fault(code) => return Err(CommitRefusal::Fault(code)),
-        Answer::NeedsEvidence(_) => return Err(CommitRefusal::Fault(Code::FaultInternal)),
+        Answer::NeedsEvidence(_) | Answer::BudgetSpent(_) | Answer::Done => {
+            return Err(CommitRefusal::Fault(Code::FaultInternal));
+        }
     };
     let prepared = if first { prepared } else { prepared.of_known_file() };
     let committed = prepared.commit();

@@ -50,6 +50,8 @@ struct GateRequest {
     #[serde(default)]
     absent: Vec<String>,
     times: Option<usize>,
+    #[serde(default)]
+    as_agent: bool,
 }
 
 impl GateCase {
@@ -82,19 +84,83 @@ pub fn run(case: &GateCase, start: impl Fn(Bundle) -> Server) -> Result<(), Stri
     let server = start(bundle);
     let mut client = server.client();
     let default = r#"{"name":"a","type":"supervised","principal_id":"p"}"#;
-    let own = register(&mut client, case.agent.as_deref().unwrap_or(default))?;
-    let foreign = register(&mut client, default)?;
+    let mut names = Names {
+        own: register(&mut client, case.agent.as_deref().unwrap_or(default))?,
+        foreign: register(&mut client, default)?,
+        approver: create_key(&mut client, r#"{"name":"ann","role":"approver"}"#)?,
+        registrar: create_key(&mut client, r#"{"name":"reg","role":"registrar","max_trust":1}"#)?,
+        approval: String::new(),
+        decision: String::new(),
+        key: (String::new(), String::new()),
+        cursor: String::new(),
+    };
     let mut wrong = Vec::new();
     for (position, request) in case.request.iter().enumerate() {
         server.clock.advance(request.advance_ms);
         for _ in 0..request.times.unwrap_or(1) {
-            let answer = request.send(&mut client, &own, &foreign)?;
-            if let Err(reason) = request.check(&answer, &own) {
+            let answer = request.send(&mut client, &names)?;
+            if let Err(reason) = request.check(&answer, &names) {
                 wrong.push(format!("request {}: {reason}\n    {} {}", position + 1, answer.status, answer.body));
             }
+            names.learn(&answer, request.as_agent);
         }
     }
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n  ")) }
+}
+
+/// What stands for `{…}` in a case: what is known from the start, and what answers told.
+#[derive(Debug)]
+struct Names {
+    own: TestAgent,
+    foreign: TestAgent,
+    approver: String,
+    registrar: String,
+    approval: String,
+    decision: String,
+    /// Id and secret of the last key that was made.
+    key: (String, String),
+    cursor: String,
+}
+
+impl Names {
+    fn fill(&self, text: &str) -> String {
+        text.replace("{agent}", &self.own.id)
+            .replace("{token}", &self.own.token)
+            .replace("{foreign}", &self.foreign.id)
+            .replace("{approval}", &self.approval)
+            .replace("{decision}", &self.decision)
+            .replace("{key}", &self.key.0)
+            .replace("{secret}", &self.key.1)
+            .replace("{cursor}", &self.cursor)
+    }
+
+    fn learn(&mut self, answer: &Answer, as_agent: bool) {
+        let Ok(document) = json::parse(&answer.body, &Limits::STATE) else { return };
+        let read = |key: &str| document.root().get(key)?.as_str().map(|text| text.text().to_owned());
+        let learn = |known: &mut String, key: &str| {
+            if let Some(told) = read(key) {
+                *known = told;
+            }
+        };
+        learn(&mut self.approval, "approval_id");
+        learn(&mut self.decision, "decision_id");
+        learn(&mut self.key.0, "key_id");
+        learn(&mut self.key.1, "key");
+        learn(&mut self.cursor, "next_cursor");
+        match (read("agent_id"), read("agent_token")) {
+            (Some(id), Some(token)) if as_agent || id == self.own.id => self.own = TestAgent { id, token },
+            _ => {}
+        }
+    }
+}
+
+/// Makes an operator's key.
+pub fn create_key(client: &mut Client, body: &str) -> Result<String, String> {
+    let headers = [("authorization", &*format!("Bearer {OPERATOR_KEY}"))];
+    let answer = client.send("POST", "/keys", &headers, body).map_err(|error| error.to_string())?;
+    let document = json::parse(&answer.body, &Limits::STATE).map_err(|error| error.to_string())?;
+    let key = document.root().get("key").and_then(|key| key.as_str()).map(|key| key.text().to_owned());
+    key.ok_or_else(|| format!("no key: {} {}", answer.status, answer.body))
 }
 
 /// An agent with its token.
@@ -126,8 +192,9 @@ pub fn register_with(client: &mut Client, key: &str, body: &str) -> Result<TestA
 }
 
 impl GateRequest {
-    fn send(&self, client: &mut Client, own: &TestAgent, foreign: &TestAgent) -> Result<Answer, String> {
-        let fill = |text: &str| text.replace("{agent}", &own.id).replace("{token}", &own.token);
+    fn send(&self, client: &mut Client, names: &Names) -> Result<Answer, String> {
+        let Names { own, foreign, .. } = names;
+        let fill = |text: &str| names.fill(text);
         let agent = &own.id;
         let (method, path, body) = match (&self.verify, &self.tool, &self.get, &self.post, &self.register) {
             (Some(body), None, None, None, None) => ("POST", format!("/agents/{agent}/verify"), Some(body)),
@@ -146,6 +213,9 @@ impl GateRequest {
             "foreign" => headers.push(("x-agent-token", foreign.token.clone())),
             "wrong" => headers.push(("x-agent-token", format!("qwed_agent_{}", "0".repeat(64)))),
             "operator" => headers.push(("authorization", operator)),
+            "approver" => headers.push(("authorization", format!("Bearer {}", names.approver))),
+            "registrar" => headers.push(("authorization", format!("Bearer {}", names.registrar))),
+            "key" => headers.push(("authorization", format!("Bearer {}", names.key.1))),
             "none" => {}
             other => return Err(format!("unknown token `{other}`")),
         }
@@ -155,7 +225,7 @@ impl GateRequest {
         client.send(method, &fill(&path), &headers, &body).map_err(|error| format!("{method} {path}: {error}"))
     }
 
-    fn check(&self, answer: &Answer, own: &TestAgent) -> Result<(), String> {
+    fn check(&self, answer: &Answer, names: &Names) -> Result<(), String> {
         let default = if self.register.is_some() { 201 } else { 200 };
         let status = self.status.unwrap_or(default);
         if answer.status != status {
@@ -184,7 +254,7 @@ impl GateRequest {
             }
         }
         if let Some(expected) = &self.expect {
-            let expected = expected.replace("{agent}", &own.id).replace("{token}", &own.token);
+            let expected = names.fill(expected);
             let expected = json::parse(&expected, &Limits::STATE).map_err(|error| format!("expect: {error}"))?;
             is_subset(expected.root(), root)?;
         }

@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use interlock_core::action::{
-    ActionContext, ActionName, AgentKind, BudgetLimits, Check, Door, Engine, Evidence, Facts, Permissions, Profile,
-    Status, StepNumber, Usage, UsdMicros,
+    ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, Check, Door, Engine, Evidence, Facts,
+    Merits, Mode, Permissions, Profile, Status, StepNumber, Ticket, TicketSubject, Trust, Usage, UsdMicros, Verdict,
 };
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Body, Entry, Idempotency};
+use interlock_core::ledger::{Body, Entry, Idempotency, ModeChanged, OperatorKey, StatusChanged};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::ledger::{
-    Answer, Changes, Command, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State, Store, StoreFault, Txn,
-    recover, replay, run_batch, verify,
+    Answer, Changes, Command, Execution, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State, Store,
+    StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
 };
 
 use crate::generate::Random;
@@ -120,6 +120,26 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.head(path)
     }
 
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.ticket(id)
+    }
+
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.execution(decision)
+    }
+
+    fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.key(id)
+    }
+
+    fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.texts_count(agent)
+    }
+
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         if let Some((_, Fault::Fails)) = self.plan {
             step(self.plan, false)?;
@@ -150,6 +170,14 @@ impl Entropy for Counter {
     }
 }
 
+/// Dearer, keeps every text, and tells a principal what happens.
+const SECOND_BUNDLE: &str = "payloads = 'all'
+[actions.calculate]
+engine = 'math'
+price_usd = 0.02
+[principals.p]
+webhook = 'http://127.0.0.1:1/'
+";
 const AGENTS: usize = 3;
 const HOUR_MAX: u64 = 2;
 const DAY_MAX: u64 = 4;
@@ -197,6 +225,8 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
     let rows = readers.each_mut().map(|reader| {
         let mut rows = reader.rows().expect("rows");
         rows.agents.sort_by(|left, right| left.profile.agent_id.cmp(&right.profile.agent_id));
+        rows.tickets.sort_by_key(|ticket| ticket.opened);
+        rows.executions.sort_unstable();
         rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
         format!("{rows:?}")
     });
@@ -257,9 +287,10 @@ fn registration(number: usize) -> Command {
         description: None,
         framework: None,
         model: None,
-        permissions: Permissions::default(),
+        permissions: Permissions { blocked_tools: vec!["file_delete".to_owned()], ..Permissions::default() },
         budget,
         created_at: 0,
+        registered_by: None,
     };
     Command::Register { profile: Box::new(profile), token: token(number), trust: AgentKind::Supervised.trust() }
 }
@@ -267,7 +298,7 @@ fn registration(number: usize) -> Command {
 impl World {
     fn new(seed: u64) -> Result<World, String> {
         let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
-        let bundles = [bundle("")?, bundle("[actions.calculate]\nengine = \"math\"\nprice_usd = 0.02\n")?];
+        let bundles = [bundle("")?, bundle(SECOND_BUNDLE)?];
         let store = SimulatedStore { inner: MemoryStore::default(), plan: None };
         let now = crate::service::START_MS;
         let mut reader = store.reader().map_err(|fault| fault.to_string())?;
@@ -309,11 +340,68 @@ impl World {
             self.sent.push(command.clone());
             commands.push(Command::Rule(Box::new(command)));
         }
+        for _ in 0..self.random.below(4) {
+            let command = self.deed();
+            let place = self.random.below(commands.len() + 1);
+            commands.insert(place, command);
+        }
         if self.random.one_in(25) {
             let bundle = Arc::clone(&self.bundles[self.random.below(2)]);
             commands.push(Command::Activate(bundle));
         }
         commands
+    }
+
+    /// What operators do, and what agents do beside asking.
+    fn deed(&mut self) -> Command {
+        let by = Actor { name: "ann".to_owned(), key_id: None };
+        let mut reader = self.store.inner.clone();
+        let tickets = Reader::tickets(&mut reader, &TicketQuery::default(), 12).expect("tickets");
+        let number = self.random.below(AGENTS);
+        let agent = agent_id(number);
+        let ticket = if tickets.is_empty() { None } else { Some(self.random.pick(&tickets).clone()) };
+        match self.random.below(12) {
+            0..=4 => {
+                let verdict = if self.random.one_in(4) { Verdict::Denied } else { Verdict::Approved };
+                let known = ticket.map(|ticket| ticket.approval_id);
+                let approval_id = known.unwrap_or_else(|| "appr_unknown".to_owned());
+                Command::Resolve { approval_id, verdict, by, reason: None }
+            }
+            5..=7 => {
+                let waiting = ticket.and_then(|ticket| match ticket.subject {
+                    TicketSubject::Action(action) => Some((ticket.agent, action.decision_id)),
+                    TicketSubject::Trust(_) => None,
+                });
+                let known = self.acknowledged.iter().next_back().map(|id| (agent.clone(), id.clone()));
+                let either = if self.random.one_in(2) { waiting.or(known) } else { known };
+                let (agent, decision_id) = either.unwrap_or((agent, "dec_unknown".to_owned()));
+                let number = (0..AGENTS).find(|number| agent_id(*number) == agent).unwrap_or(0);
+                let usage = Usage { cost_usd: UsdMicros(*self.random.pick(&[0, 15_000])), tokens: 0 };
+                let token = if self.random.one_in(10) { token(9) } else { token(number) };
+                let execution = Execution { agent, token, decision_id, success: true, result_hash: None, usage };
+                Command::Execute(Box::new(execution))
+            }
+            8 => {
+                let suspended = self.random.one_in(3);
+                let status = if suspended { AgentStatus::Suspended } else { AgentStatus::Active };
+                let change = Body::StatusChanged(StatusChanged { status, complaint: false, by, reason: None });
+                Command::Change { agent, change }
+            }
+            9 => Command::RequestTrust(Box::new(TrustRequest {
+                agent,
+                token: Some(token(number)),
+                by: None,
+                to_level: *self.random.pick(&[Trust::Supervised, Trust::Autonomous, Trust::Trusted]),
+                from_level: None,
+                justification: Some("please".to_owned()),
+                merits: Merits::default(),
+            })),
+            10 => Command::EraseTexts { agent, by, reason: None },
+            _ => {
+                let mode = *self.random.pick(&[Mode::Observe, Mode::Enforce]);
+                Command::Change { agent, change: Body::ModeChanged(ModeChanged { mode, by, reason: None }) }
+            }
+        }
     }
 
     fn request(&mut self) -> RuleCommand {
@@ -324,7 +412,8 @@ impl World {
             _ => 1 + self.random.below(20),
         };
         let step = StepNumber::new(u64::try_from(step).expect("small")).expect("not zero");
-        let action = *self.random.pick(&["calculate", "calculate", "calculate", "send_email", "nonsense"]);
+        let action =
+            *self.random.pick(&["calculate", "calculate", "calculate", "send_email", "nonsense", "file_delete"]);
         let fingerprint = Digest::of(&[action, &self.random.below(6).to_string()]);
         let context = ActionContext { conversation, step, observed: None };
         let mut facts = Facts::new(Door::Verify, ActionName::parse(action), fingerprint, context);
@@ -332,7 +421,8 @@ impl World {
             self.state.frontier.size().saturating_sub(u64::try_from(self.random.below(6)).expect("small"));
         facts.dry_run = self.random.one_in(15);
         facts.usage = Usage { cost_usd: UsdMicros(*self.random.pick(&[0, 0, 30_000])), tokens: 0 };
-        let engine = if action == "send_email" { Engine::ToolControl } else { Engine::Math };
+        let tools = ["send_email", "file_delete"];
+        let engine = if tools.contains(&action) { Engine::ToolControl } else { Engine::Math };
         let status = *self.random.pick(&[Status::Verified, Status::Verified, Status::Uncertain, Status::Failed]);
         let evidence = Evidence {
             bundle: self.bundles[self.random.below(8).min(1) ^ 1].digest(),
@@ -344,6 +434,7 @@ impl World {
             rules: None,
             matched: Vec::new(),
             certificate: None,
+            hostile: status == Status::Failed && self.random.one_in(4),
         };
         let evidence = (!self.random.one_in(8)).then_some(evidence);
         let key = |n: usize| Digest::of(&["key", &n.to_string()]);
@@ -358,7 +449,8 @@ impl World {
         } else {
             Request::Facts { facts: Box::new(facts), evidence }
         };
-        RuleCommand { agent, token, request, idempotency, corrected: None }
+        let text = Some("{\"action\":{}}".into());
+        RuleCommand { agent, token, request, idempotency, corrected: None, text }
     }
 
     fn batch(&mut self, commands: Vec<Command>) {
@@ -411,9 +503,13 @@ impl World {
         let (mut taken, mut recorded) = (BTreeSet::new(), BTreeSet::new());
         let mut keys: BTreeMap<(String, Digest), (Digest, u64)> = BTreeMap::new();
         let mut runs: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+        let mut tickets = Tickets::default();
         for entry in entries {
-            let Body::Ruled(ruled) = &entry.body else { continue };
             let agent = entry.agent.as_deref().unwrap_or("");
+            if let Some(cost) = tickets.check(entry)? {
+                runs.entry(agent).or_default().push((entry.at, cost));
+            }
+            let Body::Ruled(ruled) = &entry.body else { continue };
             recorded.insert(ruled.decision_id.clone());
             if let Some(Idempotency { key, request }) = ruled.idempotency
                 && let Some((other, at)) = keys.insert((agent.to_owned(), key), (request, entry.at))
@@ -449,5 +545,86 @@ impl World {
             return Err(format!("{lost} was acknowledged and is not there"));
         }
         Ok(runs.values().map(Vec::len).sum())
+    }
+}
+
+/// What must hold of tickets, counted from the entries by nothing that the gate uses.
+#[derive(Default)]
+struct Tickets<'a> {
+    /// When each was opened, and under which bundle.
+    opened: BTreeMap<&'a str, (u64, Option<Digest>)>,
+    resolved: BTreeMap<&'a str, bool>,
+    /// Decisions that let something run, and tickets by decision.
+    lets_run: BTreeMap<&'a str, Option<&'a str>>,
+    observed: BTreeSet<&'a str>,
+    executed: BTreeSet<&'a str>,
+    suspended: BTreeSet<&'a str>,
+    bundle: Option<Digest>,
+}
+
+impl<'a> Tickets<'a> {
+    /// Checks an entry; the cost of what it lets run, if a person did.
+    fn check(&mut self, entry: &'a Entry) -> Result<Option<u64>, String> {
+        let agent = entry.agent.as_deref().unwrap_or("");
+        let (expiry, wrong) = (15 * 60_000, |what: &str| Err(format!("{what}: {entry:?}")));
+        match &entry.body {
+            Body::BundleActivated(bundle) => self.bundle = Some(Digest::of(&[&bundle.text])),
+            Body::StatusChanged(changed) if changed.status == AgentStatus::Suspended => {
+                self.suspended.insert(agent);
+            }
+            Body::StatusChanged(_) => {
+                self.suspended.remove(agent);
+            }
+            Body::Ruled(ruled) => {
+                let dry_run = ruled.facts.as_ref().is_none_or(|facts| facts.dry_run);
+                let pending = ruled.ruling.decision.as_str() == "PENDING" && !dry_run;
+                if pending != ruled.ticket.is_some() {
+                    return wrong("PENDING without a ticket, or a ticket without PENDING");
+                }
+                if ruled.ruling.decision.lets_run() && self.suspended.contains(agent) {
+                    return wrong("a suspended agent was let run");
+                }
+                let ticket = ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str());
+                if (pending || ruled.ruling.decision.lets_run()) && !dry_run {
+                    self.lets_run.insert(&ruled.decision_id, ticket);
+                }
+                if ruled.observed {
+                    self.observed.insert(&ruled.decision_id);
+                }
+                self.opened.extend(ticket.map(|ticket| (ticket, (entry.at, Some(ruled.bundle)))));
+            }
+            Body::TrustRequested(requested) => {
+                self.opened.insert(&requested.approval_id, (entry.at, Some(requested.bundle)));
+            }
+            Body::ApprovalResolved(resolved) => {
+                let yes = resolved.verdict == Verdict::Approved;
+                let Some((at, bundle)) = self.opened.get(resolved.approval_id.as_str()) else {
+                    return wrong("an unknown ticket was decided on");
+                };
+                if self.resolved.insert(&resolved.approval_id, yes).is_some() {
+                    return wrong("a ticket was decided on twice");
+                }
+                if entry.at >= at + expiry || (yes && (self.suspended.contains(agent) || *bundle != self.bundle)) {
+                    return wrong("approved after expiry, suspension or a change of the bundle");
+                }
+                let action = self.lets_run.values().any(|ticket| *ticket == Some(&resolved.approval_id));
+                return Ok((yes && action).then_some(resolved.charge.cost_usd.0));
+            }
+            Body::Executed(executed) => {
+                if !self.executed.insert(&executed.decision_id) {
+                    return wrong("executed twice");
+                }
+                let allowed = match self.lets_run.get(executed.decision_id.as_str()) {
+                    Some(Some(ticket)) => self.resolved.get(ticket) == Some(&true),
+                    Some(None) => true,
+                    None => self.observed.contains(executed.decision_id.as_str()),
+                };
+                if !allowed || self.suspended.contains(agent) {
+                    return wrong("executed without a permit");
+                }
+            }
+            _ => {}
+        }
+        Ok(None)
     }
 }

@@ -325,9 +325,10 @@ fn fifty_kills_lose_nothing_that_was_acknowledged() {
     let data: PathBuf = scratch.path().join("data");
     let mut random = Random::new(20_261_115);
     let mut served = start(command(&data));
-    let agent = agent(&served);
     let mut acknowledged: Vec<(String, u64)> = Vec::new();
     for round in 0..50 {
+        // One agent a round: so many refused replays would cost it its trust.
+        let agent = agent(&served);
         let stop = Arc::new(AtomicBool::new(false));
         let askers: Vec<_> = (0..6)
             .map(|asker| {

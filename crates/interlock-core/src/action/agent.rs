@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::budget::{BudgetLimits, Spent};
-use super::vocabulary::{Engine, Millis, Trust, words};
+use super::record::Record;
+use super::ticket::OpenTicket;
+use super::vocabulary::{Decision, Engine, Millis, Trust, words};
 use crate::digest::Digest;
 
 words! {
@@ -38,6 +40,16 @@ words! {
         Active = "active",
         /// It may not, until an operator says so.
         Suspended = "suspended",
+    }
+}
+
+words! {
+    /// Whether a refusal holds.
+    Mode: "mode" {
+        /// It does.
+        Enforce = "enforce",
+        /// It is made, recorded and shown, and the caller may go on.
+        Observe = "observe",
     }
 }
 
@@ -88,6 +100,9 @@ pub struct Profile {
     pub budget: BudgetLimits,
     /// When it was registered.
     pub created_at: Millis,
+    /// The registrar's key it was registered with; none if it was an admin's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub registered_by: Option<String>,
 }
 
 /// An agent as the ledger knows it.
@@ -109,6 +124,14 @@ pub struct Agent {
     pub last_at: Millis,
     /// What it has spent.
     pub spent: Spent,
+    /// Whether refusals hold for it.
+    pub mode: Mode,
+    /// What counts for and against its trust.
+    pub record: Record,
+    /// What waits for a person, with what expired meanwhile.
+    pub open: Vec<OpenTicket>,
+    /// How many rulings it got, in the order of [`Decision::ALL`].
+    pub totals: [u64; 5],
 }
 
 impl Agent {
@@ -122,7 +145,29 @@ impl Agent {
             last_index: index,
             last_at: profile.created_at,
             spent: Spent::default(),
+            mode: Mode::Enforce,
+            record: Record::default(),
+            open: Vec::new(),
+            totals: [0; 5],
             profile: Arc::new(profile),
+        }
+    }
+
+    /// How many tickets wait for a person.
+    pub fn open_count(&self, now: Millis) -> usize {
+        self.open.iter().filter(|ticket| ticket.expires_at > now).count()
+    }
+
+    /// Whether a request for trust waits for a person.
+    pub fn waits_for_trust(&self, now: Millis) -> bool {
+        self.open.iter().any(|ticket| ticket.trust && ticket.expires_at > now)
+    }
+
+    /// Counts a ruling.
+    pub(crate) fn count(&mut self, decision: Decision) {
+        let known = Decision::ALL.iter().zip(&mut self.totals).find(|(known, _)| **known == decision);
+        if let Some((_, total)) = known {
+            *total = total.saturating_add(1);
         }
     }
 

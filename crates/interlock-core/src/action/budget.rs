@@ -66,6 +66,14 @@ impl Charge {
     pub fn of(price: UsdMicros, claim: Usage) -> Charge {
         Charge { cost_usd: price.max(claim.cost_usd), tokens: claim.tokens }
     }
+
+    /// What a reported usage adds to it; a report never lowers anything.
+    pub fn raised_by(self, reported: Usage) -> Charge {
+        Charge {
+            cost_usd: UsdMicros(reported.cost_usd.0.saturating_sub(self.cost_usd.0)),
+            tokens: reported.tokens.saturating_sub(self.tokens),
+        }
+    }
 }
 
 /// What an agent has spent.
@@ -185,6 +193,15 @@ impl Spent {
             Some((last, count)) if *last == minute => *count = count.saturating_add(1),
             Some(_) | None => self.minutes.push((minute, 1)),
         }
+    }
+
+    /// What an execution cost beyond what it was charged for: no request of its own.
+    pub(crate) fn charge_more(&mut self, more: Charge, now: Millis) {
+        if !self.is_today(now) {
+            *self = Spent { day: day_of(now), minutes: core::mem::take(&mut self.minutes), ..Spent::default() };
+        }
+        self.day_cost = UsdMicros(self.day_cost.0.saturating_add(more.cost_usd.0));
+        self.day_tokens = self.day_tokens.saturating_add(more.tokens);
     }
 
     /// What is left of the limits.

@@ -76,11 +76,16 @@ impl Conversation {
         self.taken |= bit_of(step).unwrap_or(0);
         self.last = Some((fingerprint, self.repeats_with(fingerprint)));
         if let Some(ran) = ran {
-            if self.window.len() >= WINDOW_LEN {
-                self.window.remove(0);
-            }
-            self.window.push(ran);
+            self.ran(ran);
         }
+    }
+
+    /// An action runs in a state: at once, or once a person agreed.
+    pub(crate) fn ran(&mut self, on_state: Digest) {
+        if self.window.len() >= WINDOW_LEN {
+            self.window.remove(0);
+        }
+        self.window.push(on_state);
     }
 }
 

@@ -140,6 +140,33 @@ pub fn decide(
     Ok(question.ruling(outcome))
 }
 
+/// What an action costs if it runs.
+pub fn price_of(bundle: &Bundle, facts: &Facts) -> Charge {
+    let row = facts.action.as_str().and_then(|name| bundle.registry().get(name));
+    Charge::of(row.map_or_else(|| bundle.price(), |row| row.price), facts.usage)
+}
+
+/// Whether a ruling tells of an attack rather than of a mistake: a tool that was blocked by name, or hostile text.
+pub fn is_violation(
+    bundle: &Bundle,
+    agent: &Agent,
+    facts: &Facts,
+    evidence: Option<&Evidence>,
+    ruling: &Ruling,
+) -> bool {
+    let code = ruling.error.as_ref().map(|error| error.code);
+    if code == Some(Code::VerificationFailed) {
+        return evidence.is_some_and(|evidence| evidence.hostile);
+    }
+    let blocked = &agent.profile.permissions.blocked_tools;
+    code == Some(Code::ToolNotAllowed) && facts.action.as_str().is_some_and(|name| is_among(bundle, blocked, name))
+}
+
+fn is_among(bundle: &Bundle, list: &[String], name: &str) -> bool {
+    let registry = bundle.registry();
+    list.iter().any(|listed| registry.identity(listed) == registry.identity(name))
+}
+
 struct Question<'a> {
     bundle: &'a Bundle,
     agent: &'a Agent,
@@ -295,8 +322,7 @@ impl Question<'_> {
     }
 
     fn names_tool(&self, list: &[String], name: &str) -> bool {
-        let registry = self.bundle.registry();
-        list.iter().any(|listed| registry.identity(listed) == registry.identity(name))
+        is_among(self.bundle, list, name)
     }
 
     /// 004 by rules, 005, then the strictest of both matrices, the rules and the caller's own threshold.
@@ -372,6 +398,10 @@ impl Question<'_> {
                 format!("{risk} risk, {status}, at trust level {level}: needs approval")
             }
         };
+        if self.agent.open_count(self.now) >= self.bundle.open_tickets_max() {
+            let message = format!("{message}, and too many approvals of this agent are open already");
+            return (Decision::Denied, error(Code::ApprovalsOpen, &message));
+        }
         (decision, error(Code::TrustNeedsApproval, &message))
     }
 
@@ -413,6 +443,7 @@ mod tests {
             permissions: Permissions { allowed_engines: vec![Engine::Sql, Engine::Math], ..Permissions::default() },
             budget: BudgetLimits::default(),
             created_at: 0,
+            registered_by: None,
         };
         let agent = Agent::registered(profile, Digest::of(&["t"]), Trust::Supervised, 0);
         let context = ActionContext { conversation: "c".to_owned(), step: StepNumber::new(1)?, observed: None };
@@ -429,6 +460,7 @@ mod tests {
             rules: None,
             matched,
             certificate: None,
+            hostile: false,
         };
         let ruling = decide(&bundle, &agent, &Conversation::default(), &facts, Some(&evidence), 1).ok()?;
         Some((ruling.decision, ruling.verification?.risk_level))

@@ -181,4 +181,7 @@ pub struct Evidence {
     /// The SHA-256 of the certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate: Option<Digest>,
+    /// The text is an attack, not a mistake.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub hostile: bool,
 }

@@ -10,6 +10,8 @@
 //! | which types are registered, with which engine and risk | `registry.rs` |
 //! | steps, replays and loops | `conversation.rs` |
 //! | limits and charges | `budget.rs` |
+//! | what waits for a person | `ticket.rs` |
+//! | when trust falls by itself | `record.rs` |
 //! | CTX and STATE-001..004 | `context.rs` |
 
 mod agent;
@@ -19,14 +21,25 @@ mod conversation;
 mod decide;
 mod facts;
 mod matrix;
+mod record;
 mod registry;
+mod ticket;
 mod vocabulary;
 
-pub use agent::{Agent, AgentKind, AgentStatus, Permissions, Profile};
+pub use agent::{Agent, AgentKind, AgentStatus, Mode, Permissions, Profile};
 pub use budget::{Breach, BudgetLimits, Charge, Remaining, Spent, Usage};
 pub use context::{ActionContext, CONVERSATION_BYTES_MAX, ContextFault, Observed, StateSource, StepNumber};
 pub use conversation::{Conversation, STEPS_MAX};
-pub use decide::{ErrorDetails, Figures, NeedsEvidence, Ruling, RulingError, Verification, decide, screen};
+pub use decide::{
+    ErrorDetails, Figures, NeedsEvidence, Ruling, RulingError, Verification, decide, is_violation, price_of, screen,
+};
 pub use facts::{ActionName, ActionText, Check, Door, Evidence, Facts, fingerprint};
+pub(crate) use record::Counted;
+pub use record::{Record, TrustCause};
 pub use registry::{Category, Registered, Registry, RegistryError};
+pub use ticket::{
+    Actor, Merits, OpenTicket, Resolution, Ticket, TicketKind, TicketRefusal, TicketStatus, TicketSubject, Verdict,
+    WaitingAction, WaitingTrust,
+};
+pub(crate) use vocabulary::words;
 pub use vocabulary::{Decision, Engine, Millis, Risk, Status, Trust, UsdMicros};

@@ -4,14 +4,17 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Evidence, Facts, Figures, Millis, Profile, Ruling, Trust};
+use crate::action::{
+    Actor, AgentStatus, Charge, Evidence, Facts, Figures, Merits, Millis, Mode, Profile, Ruling, Trust, TrustCause,
+    Usage, Verdict,
+};
 use crate::digest::Digest;
 use crate::json;
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 1;
+pub const RULES: u32 = 2;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;
@@ -57,6 +60,28 @@ pub enum EntryKind {
     StateIntent,
     /// What became of that.
     StateOutcome,
+    /// An agent's principal, or the agent, asks for more trust.
+    TrustRequested,
+    /// A person decided on a ticket.
+    ApprovalResolved,
+    /// What was let run was reported as done.
+    Executed,
+    /// An agent is trusted more or less.
+    TrustChanged,
+    /// An agent was suspended or reactivated.
+    StatusChanged,
+    /// Refusals hold for an agent, or are only shown.
+    ModeChanged,
+    /// An agent got another token.
+    TokenRotated,
+    /// The kept texts of an agent were removed.
+    TextsErased,
+    /// An operator's key was made.
+    KeyCreated,
+    /// An operator's key counts no more.
+    KeyRevoked,
+    /// Attestations are signed by another key.
+    SigningKeyRotated,
 }
 
 /// What an entry says.
@@ -75,6 +100,28 @@ pub enum Body {
     StateIntent(StateIntent),
     /// What became of that.
     StateOutcome(StateOutcome),
+    /// An agent's principal, or the agent, asks for more trust.
+    TrustRequested(Box<TrustRequested>),
+    /// A person decided on a ticket.
+    ApprovalResolved(Box<ApprovalResolved>),
+    /// What was let run was reported as done.
+    Executed(Box<Executed>),
+    /// An agent is trusted more or less.
+    TrustChanged(TrustChanged),
+    /// An agent was suspended or reactivated.
+    StatusChanged(StatusChanged),
+    /// Refusals hold for an agent, or are only shown.
+    ModeChanged(ModeChanged),
+    /// An agent got another token.
+    TokenRotated(TokenRotated),
+    /// The kept texts of an agent were removed.
+    TextsErased(TextsErased),
+    /// An operator's key was made.
+    KeyCreated(KeyCreated),
+    /// An operator's key counts no more.
+    KeyRevoked(KeyRevoked),
+    /// Attestations are signed by another key.
+    SigningKeyRotated(SigningKeyRotated),
 }
 
 impl Body {
@@ -86,7 +133,33 @@ impl Body {
             Body::Unauthenticated(_) => EntryKind::Unauthenticated,
             Body::StateIntent(_) => EntryKind::StateIntent,
             Body::StateOutcome(_) => EntryKind::StateOutcome,
+            Body::TrustRequested(_) => EntryKind::TrustRequested,
+            Body::ApprovalResolved(_) => EntryKind::ApprovalResolved,
+            Body::Executed(_) => EntryKind::Executed,
+            Body::TrustChanged(_) => EntryKind::TrustChanged,
+            Body::StatusChanged(_) => EntryKind::StatusChanged,
+            Body::ModeChanged(_) => EntryKind::ModeChanged,
+            Body::TokenRotated(_) => EntryKind::TokenRotated,
+            Body::TextsErased(_) => EntryKind::TextsErased,
+            Body::KeyCreated(_) => EntryKind::KeyCreated,
+            Body::KeyRevoked(_) => EntryKind::KeyRevoked,
+            Body::SigningKeyRotated(_) => EntryKind::SigningKeyRotated,
         }
+    }
+
+    /// The ruling, if it is one.
+    pub fn ruled(&self) -> Option<&Ruled> {
+        if let Body::Ruled(ruled) = self { Some(ruled) } else { None }
+    }
+
+    /// The ruling, if it is one.
+    pub fn into_ruled(self) -> Option<Ruled> {
+        if let Body::Ruled(ruled) = self { Some(*ruled) } else { None }
+    }
+
+    /// The text of the bundle that came into force, if one did.
+    pub fn activated(&self) -> Option<&str> {
+        if let Body::BundleActivated(bundle) = self { Some(&bundle.text) } else { None }
     }
 }
 
@@ -124,6 +197,30 @@ pub struct Ruled {
     /// Under which key the answer can be asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency: Option<Idempotency>,
+    /// The ticket it opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<TicketOpened>,
+    /// The SHA-256 of a salt and the text of the request, if the text is kept beside the ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Digest>,
+    /// It tells of an attack: a tool blocked by name, or hostile text.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub violation: bool,
+    /// It was made in observe mode: the caller may go on whatever it says.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub observed: bool,
+}
+
+/// A ticket that a ruling opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TicketOpened {
+    /// `appr_` and 32 hexadecimal digits.
+    pub approval_id: String,
+    /// Nobody may approve it from then on.
+    pub expires_at: Millis,
+    /// What the action costs if it runs.
+    pub charge: Charge,
 }
 
 /// A request that may be sent again.
@@ -180,6 +277,212 @@ pub struct StateOutcome {
     pub path: String,
     /// Whether the file holds the proposed state.
     pub committed: bool,
+}
+
+/// A request for more trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustRequested {
+    /// `appr_` and 32 hexadecimal digits.
+    pub approval_id: String,
+    /// Nobody may approve it from then on.
+    pub expires_at: Millis,
+    /// The bundle in force.
+    pub bundle: Digest,
+    /// The level there is.
+    pub from_level: Trust,
+    /// The level that is asked for.
+    pub to_level: Trust,
+    /// What the ledger says for and against it.
+    pub merits: Merits,
+    /// The SHA-256 of a salt and the justification, if that is kept beside the ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<Digest>,
+    /// The operator who asked; none if it was the agent itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<Actor>,
+}
+
+/// What a person decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApprovalResolved {
+    /// The ticket.
+    pub approval_id: String,
+    /// The entry that opened it.
+    pub opened: u64,
+    /// Yes or no.
+    pub verdict: Verdict,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Until when an approved action may be spent.
+    pub expires_at: Millis,
+    /// What is charged for it now.
+    pub charge: Charge,
+}
+
+/// What was let run was reported as done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Executed {
+    /// The decision that let it run.
+    pub decision_id: String,
+    /// Its entry.
+    pub decision: u64,
+    /// The ticket that was spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    /// Whether it succeeded, as reported.
+    pub success: bool,
+    /// The SHA-256 of its result, as reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_hash: Option<String>,
+    /// What it used, as reported.
+    pub usage: Usage,
+    /// What is charged beyond what was charged already.
+    pub charge: Charge,
+}
+
+/// An agent is trusted more or less.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustChanged {
+    /// The level there was.
+    pub from_level: Trust,
+    /// The level there is.
+    pub to_level: Trust,
+    /// Why.
+    pub cause: TrustCause,
+    /// The ticket that was granted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+}
+
+/// An agent was suspended or reactivated.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatusChanged {
+    /// What it is now.
+    pub status: AgentStatus,
+    /// Its principal complained.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub complaint: bool,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Refusals hold for an agent, or are only shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModeChanged {
+    /// What holds now.
+    pub mode: Mode,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// An agent got another token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRotated {
+    /// The SHA-256 of the new token.
+    pub token: Digest,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The kept texts of an agent were removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TextsErased {
+    /// How many there were.
+    pub texts: u64,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a key may be used for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorKey {
+    /// `key_` and 32 hexadecimal digits.
+    pub key_id: String,
+    /// Whose it is, for people.
+    pub name: String,
+    /// What it may be used for.
+    pub role: Role,
+    /// The highest trust a registrar's agents may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_trust: Option<Trust>,
+    /// The SHA-256 of the key.
+    pub digest: Digest,
+    /// When it was made.
+    pub created_at: Millis,
+    /// By whom.
+    pub created_by: Actor,
+    /// It counts no more.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub revoked: bool,
+}
+
+crate::action::words! {
+    /// What a key may be used for.
+    Role: "role" {
+        /// Registers agents up to a trust ceiling, and reads its own.
+        Registrar = "registrar",
+        /// Decides on tickets, and reads what is needed for that.
+        Approver = "approver",
+        /// Everything.
+        Admin = "admin",
+    }
+}
+
+/// An operator's key was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyCreated {
+    /// The key.
+    pub key: OperatorKey,
+}
+
+/// An operator's key counts no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeyRevoked {
+    /// The key.
+    pub key_id: String,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Attestations are signed by another key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SigningKeyRotated {
+    /// The new key's id: the thumbprint of its public part.
+    pub kid: String,
+    /// `ES256` or `EdDSA`.
+    pub alg: String,
+    /// Who.
+    pub by: Actor,
 }
 
 /// Why bytes are no entry.

@@ -4,12 +4,19 @@
 //! whoever has the entries can check every row, and decide every ruling again.
 
 mod entry;
+mod merits;
 mod project;
 mod tree;
 
 pub use entry::{
-    AgentRegistered, Body, BundleActivated, Entry, EntryError, EntryKind, FORMAT, Idempotency, RULES, Ruled,
-    StateIntent, StateOutcome, UnauthenticatedRequests,
+    AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, EntryError, EntryKind, Executed, FORMAT,
+    Idempotency, KeyCreated, KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateIntent,
+    StateOutcome, StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested,
+    UnauthenticatedRequests,
 };
-pub use project::{OpenIntent, StateHead, apply_registered, apply_ruled};
+pub use merits::MeritsCount;
+pub use project::{
+    Consequences, OpenIntent, StateHead, apply_executed, apply_registered, apply_resolved, apply_ruled, apply_to_agent,
+    apply_trust_requested,
+};
 pub use tree::{Frontier, leaf_hash};

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation, Decision, Figures, decide};
+use interlock_core::action::{Agent, Conversation, Decision, decide, is_violation};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Body, Entry, Frontier, Ruled, StateHead, apply_registered, apply_ruled, leaf_hash};
+use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
 
 use super::checkpoint::Checkpoint;
-use super::store::{Reader, StoreFault};
+use super::fold::Fold;
+use super::store::{Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
 const PAGE: usize = 8192;
@@ -97,6 +98,14 @@ pub fn verify(
         findings.add(format!("the {size} entries do not have the root the checkpoint signed"));
     }
     let (agents, conversations) = (rows.agents.len(), rows.conversations.len());
+    compare_rows(fold, rows, &mut findings);
+    let (findings, findings_count) = (findings.told, findings.count);
+    Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
+}
+
+/// Every row must follow from the entries, and every row that follows must be there.
+fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
+    fold.finish(|reason| findings.add(reason.to_owned()));
     for row in rows.agents {
         let id = row.profile.agent_id.clone();
         if fold.agents.remove(&id).as_ref() != Some(&row) {
@@ -115,12 +124,32 @@ pub fn verify(
             findings.add(format!("the row of the state file `{path}` does not follow from its entries"));
         }
     }
+    for ticket in rows.tickets {
+        let id = ticket.approval_id.clone();
+        if fold.tickets.remove(&id).as_ref() != Some(&ticket) {
+            findings.add(format!("the row of the ticket {id} does not follow from its entries"));
+        }
+    }
+    for (decision, report) in rows.executions {
+        if fold.executions.remove(&decision) != Some(report) {
+            findings.add(format!("the row of the execution of entry {decision} does not follow from the entries"));
+        }
+    }
+    for key in rows.keys {
+        let id = key.key_id.clone();
+        if fold.keys.remove(&id).as_ref() != Some(&key) {
+            findings.add(format!("the row of {id} does not follow from its entries"));
+        }
+    }
     for path in fold.heads.keys() {
         let path = interlock_core::display(path);
         findings.add(format!("the state file `{path}` has entries and no row"));
     }
-    for id in fold.agents.keys() {
+    for id in fold.agents.keys().chain(fold.tickets.keys()).chain(fold.keys.keys()) {
         findings.add(format!("{id} has entries and no row"));
+    }
+    for decision in fold.executions.keys() {
+        findings.add(format!("the execution of entry {decision} has an entry and no row"));
     }
     for ((agent, id), row) in &fold.conversations {
         if *row != Conversation::default() {
@@ -128,8 +157,6 @@ pub fn verify(
             findings.add(format!("conversation `{name}` of {agent} has entries and no row"));
         }
     }
-    let (findings, findings_count) = (findings.told, findings.count);
-    Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
 }
 
 /// What deciding again found.
@@ -184,9 +211,9 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
             Ok(entry) => entry,
             Err(error) => return findings.add(format!("entry {index}: {error}")),
         };
-        if let Body::BundleActivated(activated) = &entry.body {
-            let bundle = Bundle::from_text(&activated.text).ok().map(Arc::new);
-            bundles.insert(Digest::of(&[&activated.text]), bundle);
+        if let Some(text) = entry.body.activated() {
+            let bundle = Bundle::from_text(text).ok().map(Arc::new);
+            bundles.insert(Digest::of(&[text]), bundle);
         }
         let decide_again = |agent: &Agent, conversation: &Conversation, ruled: &Ruled| {
             let Some(facts) = &ruled.facts else {
@@ -205,7 +232,12 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
                 decide(bundle, agent, conversation, facts, evidence.as_ref(), entry.at).ok()
             });
             replay.rulings = replay.rulings.saturating_add(1);
-            if decided.as_ref() != Some(&ruled.ruling) {
+            // What counts against trust is decided again too, where it was decided at all.
+            let attack = bundle.is_some_and(|bundle| {
+                entry.rules >= 2 && is_violation(bundle, agent, facts, ruled.evidence.as_ref(), &ruled.ruling)
+            });
+            let same_attack = other.is_some() || attack == ruled.violation;
+            if decided.as_ref() != Some(&ruled.ruling) || !same_attack {
                 replay.differences_count = replay.differences_count.saturating_add(1);
                 if replay.differences.len() < FINDINGS_MAX {
                     replay.differences.push(Difference {
@@ -257,79 +289,6 @@ impl Findings {
         self.count = self.count.saturating_add(1);
         if self.told.len() < FINDINGS_MAX {
             self.told.push(finding);
-        }
-    }
-}
-
-/// The rows that follow from the entries so far.
-#[derive(Default)]
-struct Fold {
-    agents: HashMap<String, Agent>,
-    conversations: HashMap<(String, String), Conversation>,
-    heads: HashMap<String, StateHead>,
-    clock: u64,
-}
-
-impl Fold {
-    fn add(
-        &mut self,
-        entry: &Entry,
-        index: u64,
-        before: impl FnOnce(&Agent, &Conversation, &Ruled),
-        mut wrong: impl FnMut(&str),
-    ) {
-        if entry.at < self.clock {
-            wrong("it is older than the entry before it");
-        }
-        self.clock = self.clock.max(entry.at);
-        match &entry.body {
-            Body::Registered(registered) => {
-                let id = &registered.profile.agent_id;
-                if entry.agent.as_ref() != Some(id) || entry.agent_seq != Some(1) || entry.previous.is_some() {
-                    wrong("it is not the first entry of the agent it registers");
-                }
-                if self.agents.insert(id.clone(), apply_registered(registered, index)).is_some() {
-                    wrong("the agent was registered before");
-                }
-            }
-            Body::Ruled(ruled) => {
-                let id = entry.agent.as_deref().unwrap_or("");
-                let Some(agent) = self.agents.get_mut(id) else { return wrong("its agent was never registered") };
-                let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
-                if (entry.agent_seq, entry.previous) != expected {
-                    wrong("it does not follow the agent's entry before it");
-                }
-                let mut none = Conversation::default();
-                let conversation = match &ruled.facts {
-                    Some(facts) => {
-                        let key = (id.to_owned(), facts.conversation.clone());
-                        let conversation = self.conversations.entry(key).or_default();
-                        let figures = Figures::read(agent, conversation, facts, entry.at);
-                        if ruled.figures != Some(figures) {
-                            wrong("the figures it was decided on are not those of that moment");
-                        }
-                        conversation
-                    }
-                    None => &mut none,
-                };
-                before(agent, conversation, ruled);
-                apply_ruled(agent, conversation, ruled, entry.at, index);
-            }
-            Body::StateIntent(intent) => {
-                let head = self.heads.entry(intent.path.clone()).or_default();
-                if head.check(intent.current).is_err() || intent.first != head.committed.is_none() {
-                    wrong("this commit could not begin");
-                }
-                head.begin(intent, index);
-            }
-            Body::StateOutcome(outcome) => {
-                let head = self.heads.entry(outcome.path.clone()).or_default();
-                if head.open.as_ref().map(|open| open.index) != Some(outcome.intent) {
-                    wrong("it is the outcome of no open intent");
-                }
-                head.end(outcome);
-            }
-            Body::BundleActivated(_) | Body::Unauthenticated(_) => {}
         }
     }
 }

@@ -28,6 +28,8 @@ const NOTE_ED25519: u8 = 1;
 pub struct LedgerKey {
     pair: Ed25519KeyPair,
     origin: String,
+    /// Derived from the key, for the ids of decisions.
+    id_secret: Digest,
 }
 
 impl std::fmt::Debug for LedgerKey {
@@ -58,12 +60,17 @@ impl LedgerKey {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| io::Error::other("ledger.key is no key"))?;
         let short = Digest::of_bytes(pair.public_key().as_ref()).bytes();
         let origin = format!("interlock/{}", hex(short.get(..8).unwrap_or_default()));
-        Ok(LedgerKey { pair, origin })
+        let id_secret = Digest::of_bytes(&[b"decision ids\n".as_slice(), seed].concat());
+        Ok(LedgerKey { pair, origin, id_secret })
     }
 
     /// Names the ledger: derived from its key.
     pub fn origin(&self) -> &str {
         &self.origin
+    }
+
+    pub(super) fn id_secret(&self) -> Digest {
+        self.id_secret
     }
 
     /// The first bytes of a hash over name, type and key, as signed notes have it.
@@ -139,16 +146,18 @@ impl CheckpointFile {
         }
     }
 
-    /// Replaces the file: temporary file, sync, rename, sync of the directory.
-    pub fn write(&self, frontier: &Frontier) -> io::Result<()> {
+    /// Replaces the file: temporary file, sync, rename, sync of the directory. Returns what it says.
+    pub fn write(&self, frontier: &Frontier) -> io::Result<String> {
         let (temporary, path) = (self.directory.join(".checkpoint.tmp"), self.directory.join(FILE_NAME));
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
-        write_new(&temporary, self.key.sign(frontier).as_bytes())?;
+        let note = self.key.sign(frontier);
+        write_new(&temporary, note.as_bytes())?;
         fs::rename(&temporary, &path)?;
-        File::open(&self.directory)?.sync_all()
+        File::open(&self.directory)?.sync_all()?;
+        Ok(note)
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation};
-use interlock_core::ledger::{Frontier, StateHead};
+use interlock_core::action::{Agent, Conversation, Ticket};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
 
-use super::store::{Changes, KEPT_MS, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
+use super::store::{
+    Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
+};
 
 /// A store in memory. Clones share what they hold.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +25,18 @@ struct Held {
     kept: BTreeMap<(String, Digest), KeptAnswer>,
     heads: BTreeMap<String, StateHead>,
     frontiers: BTreeMap<u64, Frontier>,
+    /// By the entry that opened them.
+    tickets: BTreeMap<u64, Ticket>,
+    executions: BTreeMap<u64, u64>,
+    keys: BTreeMap<String, OperatorKey>,
+    texts: BTreeMap<(String, u64), KeptText>,
+    outbox: BTreeMap<u64, Outgoing>,
+}
+
+impl Held {
+    fn ticket(&self, id: &str) -> Option<Ticket> {
+        self.tickets.values().find(|ticket| ticket.approval_id == id).cloned()
+    }
 }
 
 impl MemoryStore {
@@ -71,6 +85,23 @@ impl Txn for MemoryTxn<'_> {
         Ok(self.held.heads.get(path).cloned())
     }
 
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        Ok(self.held.ticket(id))
+    }
+
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        Ok(self.held.executions.get(&decision).copied())
+    }
+
+    fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
+        Ok(self.held.keys.get(id).cloned())
+    }
+
+    fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
+        let count = self.held.texts.keys().filter(|(owner, _)| owner == agent).count();
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+
     fn write(&mut self, _changes: &Changes) -> Result<(), StoreFault> {
         Ok(())
     }
@@ -80,10 +111,28 @@ impl Txn for MemoryTxn<'_> {
         held.entries.extend(changes.entries);
         held.agents.extend(changes.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
         held.conversations.extend(changes.conversations.into_iter().map(|(agent, id, row)| ((agent, id), row)));
+        held.texts.retain(|(agent, _), _| !changes.erased.contains(agent));
+        for ((agent, _), kept) in &mut held.kept {
+            if changes.erased.contains(agent) {
+                kept.corrected = None;
+            }
+        }
         let newest = changes.kept.iter().map(|(_, _, kept)| kept.at).max().unwrap_or(0);
         held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
         held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
         held.heads.extend(changes.heads);
+        held.tickets.extend(changes.tickets.into_iter().map(|ticket| (ticket.opened, ticket)));
+        held.executions.extend(changes.executions);
+        held.keys.extend(changes.keys.into_iter().map(|key| (key.key_id.clone(), key)));
+        held.texts.extend(changes.texts.into_iter().map(|text| ((text.agent.clone(), text.index), text)));
+        for (agent, index) in changes.forgotten {
+            if held.texts.get(&(agent.clone(), index)).is_some_and(|text| text.until.is_some()) {
+                held.texts.remove(&(agent, index));
+            }
+        }
+        held.texts.retain(|_, text| text.until.is_none_or(|until| until > changes.now));
+        held.outbox.extend(changes.outbox.into_iter().map(|event| (event.id, event)));
+        held.outbox.retain(|id, _| !changes.delivered.contains(id));
         held.frontiers.insert(changes.frontier.size(), changes.frontier);
         Ok(())
     }
@@ -118,12 +167,51 @@ impl Reader for MemoryStore {
         Ok(self.held().heads.iter().map(|(path, row)| (path.clone(), row.clone())).collect())
     }
 
+    fn agents(&mut self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault> {
+        let held = self.held();
+        let later = held.agents.iter().filter(|(id, _)| id.as_str() > after);
+        Ok(later.take(count).map(|(_, agent)| Agent::clone(agent)).collect())
+    }
+
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        Ok(self.held().ticket(id))
+    }
+
+    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
+        let held = self.held();
+        let asked = held.tickets.values().rev().filter(|ticket| {
+            query.before.is_none_or(|before| ticket.opened < before)
+                && query.agent.as_ref().is_none_or(|agent| ticket.agent == *agent)
+                && (!query.undecided || ticket.resolution.is_none())
+        });
+        Ok(asked.take(count).cloned().collect())
+    }
+
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        Ok(self.held().executions.get(&decision).copied())
+    }
+
+    fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault> {
+        Ok(self.held().keys.values().cloned().collect())
+    }
+
+    fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
+        Ok(self.held().texts.get(&(agent.to_owned(), index)).cloned())
+    }
+
+    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        Ok(self.held().outbox.values().filter(|event| event.id > after).take(count).cloned().collect())
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
         let (head, heads) = (Reader::head(self)?, self.heads()?);
         let held = self.held();
         Ok(Rows {
             head,
             heads,
+            tickets: held.tickets.values().cloned().collect(),
+            executions: held.executions.iter().map(|(decision, report)| (*decision, *report)).collect(),
+            keys: held.keys.values().cloned().collect(),
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),
             conversations: held
                 .conversations

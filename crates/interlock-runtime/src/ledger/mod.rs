@@ -7,11 +7,16 @@
 //! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it |
 //! | what is checked before the first command | `recovery.rs` |
 //! | the signed checkpoint file | `checkpoint.rs` |
-//! | checking and deciding again from the entries | `audit.rs` |
+//! | checking and deciding again from the entries | `audit.rs`, `fold.rs` |
+//! | what principals are told | `event.rs` |
+//! | how a decision is found by its id | `decision_id.rs` |
 
 mod audit;
 mod batch;
 mod checkpoint;
+mod decision_id;
+mod event;
+mod fold;
 mod memory;
 mod recovery;
 mod sqlite;
@@ -19,11 +24,14 @@ mod store;
 mod writer;
 
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
-pub use batch::{Answer, Command, Recorded, Request, RuleCommand, State, run_batch};
+pub use batch::{
+    Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
+};
 pub(crate) use checkpoint::write_new;
 pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey};
+pub use decision_id::DecisionIds;
 pub use memory::MemoryStore;
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
-pub use store::{Changes, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
-pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault};
+pub use store::{Changes, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn};
+pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault, TicketWait};

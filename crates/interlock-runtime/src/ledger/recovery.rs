@@ -7,10 +7,11 @@ use std::sync::Arc;
 use interlock_core::Digest;
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Body, Entry, Frontier, leaf_hash};
+use interlock_core::ledger::{Entry, Frontier, leaf_hash};
 
 use super::batch::State;
 use super::checkpoint::CheckpointFile;
+use super::decision_id::DecisionIds;
 use super::store::{Reader, StoreFault};
 
 /// How far the clock may be behind the last entry.
@@ -103,7 +104,9 @@ pub fn recover(
         return Err(RecoveryFault::Clock { last, now });
     }
     let bundle = bundle_in_force(reader, head.size(), bundle)?;
-    Ok(State { frontier: head, clock: last, bundle })
+    // A store without a key is gone with the process, and its ids with it.
+    let secret = checkpoint.map_or_else(|| Digest::of(&["decision ids"]), |file| file.key().id_secret());
+    Ok(State { frontier: head, clock: last, bundle, ids: DecisionIds::new(secret) })
 }
 
 /// Appends the entries after a frontier to it; also the time of the last of them.
@@ -170,14 +173,7 @@ fn activation(bytes: &[u8]) -> Result<Option<String>, RecoveryFault> {
         return Ok(None);
     }
     let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
-    Ok(match entry.body {
-        Body::BundleActivated(bundle) => Some(bundle.text),
-        Body::Ruled(_)
-        | Body::Registered(_)
-        | Body::Unauthenticated(_)
-        | Body::StateIntent(_)
-        | Body::StateOutcome(_) => None,
-    })
+    Ok(entry.body.activated().map(str::to_owned))
 }
 
 /// The digest of the bundle the last entries rest on.
@@ -188,10 +184,11 @@ fn digest_in_force(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>,
         let count = usize::try_from(end.saturating_sub(from)).unwrap_or(PAGE);
         for bytes in reader.entries(from, count)?.iter().rev() {
             let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
-            match entry.body {
-                Body::BundleActivated(bundle) => return Ok(Some(Digest::of(&[&bundle.text]))),
-                Body::Ruled(ruled) => return Ok(Some(ruled.bundle)),
-                Body::Registered(_) | Body::Unauthenticated(_) | Body::StateIntent(_) | Body::StateOutcome(_) => {}
+            if let Some(text) = entry.body.activated() {
+                return Ok(Some(Digest::of(&[text])));
+            }
+            if let Some(ruled) = entry.body.ruled() {
+                return Ok(Some(ruled.bundle));
             }
         }
         end = from;

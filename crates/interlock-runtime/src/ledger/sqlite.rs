@@ -9,19 +9,24 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use interlock_core::action::{Agent, AgentStatus, Conversation, Millis, Profile, Spent, Trust};
-use interlock_core::ledger::{Frontier, StateHead};
+use interlock_core::action::{
+    Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
+};
+use interlock_core::ledger::{Entry, Frontier, OperatorKey, StateHead};
 use interlock_core::{Digest, json};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::store::{Changes, KEPT_MS, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
+use super::fold::Fold;
+use super::store::{
+    Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
+};
 
 /// The name of the database in a data directory.
 pub const DATABASE_NAME: &str = "ledger.db";
 
 /// The layout this version writes and reads.
-const LAYOUT: i64 = 1;
+const LAYOUT: i64 = 2;
 
 const SCHEMA: &str = "
     CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
@@ -31,13 +36,29 @@ const SCHEMA: &str = "
     CREATE TABLE heads (path TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE kept (agent TEXT NOT NULL, key BLOB NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL,
         corrected TEXT, PRIMARY KEY (agent, key)) STRICT, WITHOUT ROWID;
-    PRAGMA user_version = 1;
+";
+
+/// What the second layout added.
+const SCHEMA_2: &str = "
+    CREATE TABLE tickets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL,
+        undecided INTEGER NOT NULL, row TEXT NOT NULL) STRICT;
+    CREATE INDEX tickets_by_agent ON tickets (agent, number);
+    CREATE INDEX tickets_undecided ON tickets (number) WHERE undecided = 1;
+    CREATE TABLE executions (decision INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
+    CREATE TABLE operator_keys (id TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE texts (agent TEXT NOT NULL, number INTEGER NOT NULL, salt BLOB NOT NULL, text TEXT NOT NULL,
+        until INTEGER, PRIMARY KEY (agent, number)) STRICT, WITHOUT ROWID;
+    CREATE TABLE outbox (id INTEGER PRIMARY KEY, principal TEXT NOT NULL, event_id TEXT NOT NULL, body TEXT NOT NULL,
+        at INTEGER NOT NULL) STRICT;
+    PRAGMA user_version = 2;
 ";
 
 /// How many agents and how many conversations are remembered, parsed.
 const REMEMBERED_LEN: usize = 8192;
 /// Old answers are removed this often.
 const KEPT_CLEANING_MS: Millis = 60_000;
+/// Texts that nobody needs any more are removed this often.
+const TEXTS_CLEANING_MS: Millis = 10_000;
 /// How many pages the log may have before it is folded into the database.
 const LOG_PAGES: i64 = 1000;
 
@@ -57,6 +78,8 @@ struct Remembered {
     conversations: HashMap<(String, String), Conversation>,
     /// When old answers were last removed.
     kept_cleaned_at: Millis,
+    /// When texts that nobody needs any more were last removed.
+    texts_cleaned_at: Millis,
 }
 
 impl Remembered {
@@ -103,11 +126,53 @@ fn connect(path: &Path) -> Result<Connection, StoreFault> {
     connection.set_prepared_statement_cache_capacity(32);
     let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match layout {
-        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} COMMIT;"))?,
+        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} COMMIT;"))?,
+        1 => migrate_from_1(&connection, path)?,
         LAYOUT => {}
         newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
     }
     Ok(connection)
+}
+
+/// Brings the first layout to the second: new tables, and the agents' rows as they follow from the entries now. A copy
+/// of the database is made first.
+fn migrate_from_1(connection: &Connection, path: &Path) -> Result<(), StoreFault> {
+    let copy = path.with_file_name("ledger-layout-1.db");
+    if !copy.exists() {
+        let copy = copy.to_str().ok_or_else(|| StoreFault("the data directory's name is not UTF-8".to_owned()))?;
+        connection.execute("VACUUM INTO ?1", [copy])?;
+    }
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let migrated =
+        connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection));
+    match migrated {
+        Ok(()) => Ok(connection.execute_batch("COMMIT")?),
+        Err(fault) => {
+            // What cannot be rolled back is gone with the connection, which is dropped.
+            let _ = connection.execute_batch("ROLLBACK");
+            Err(fault)
+        }
+    }
+}
+
+fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
+    let mut fold = Fold::default();
+    let mut select = connection.prepare("SELECT number, bytes FROM entries ORDER BY number")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
+        let mut wrong = None;
+        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
+        if let Some(reason) = wrong {
+            return Err(StoreFault(format!("entry {number}: {reason}")));
+        }
+    }
+    let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;
+    for (id, agent) in &fold.agents {
+        update.execute(params![id, to_text(&Live::of(agent))?])?;
+    }
+    Ok(())
 }
 
 impl Store for SqliteStore {
@@ -186,6 +251,25 @@ impl Txn for SqliteTxn<'_> {
         row.map(|row| from_text(&row)).transpose()
     }
 
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        read_ticket(self.connection, id)
+    }
+
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        read_execution(self.connection, decision)
+    }
+
+    fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
+        let mut statement = self.connection.prepare_cached("SELECT row FROM operator_keys WHERE id = ?1")?;
+        let row: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+        row.map(|row| from_text(&row)).transpose()
+    }
+
+    fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
+        let mut statement = self.connection.prepare_cached("SELECT count(*) FROM texts WHERE agent = ?1")?;
+        to_u64(statement.query_row([agent], |row| row.get(0))?)
+    }
+
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let count = u64::try_from(changes.entries.len()).unwrap_or(u64::MAX);
         let first = changes.frontier.size().checked_sub(count);
@@ -216,8 +300,10 @@ impl Txn for SqliteTxn<'_> {
             let replace = "INSERT OR REPLACE INTO heads (path, row) VALUES (?1, ?2)";
             self.connection.prepare_cached(replace)?.execute(params![path, to_text(row)?])?;
         }
+        self.write_texts(changes)?;
         self.write_kept(changes)?;
-        Ok(())
+        self.write_tickets(changes)?;
+        self.write_outbox(changes)
     }
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
@@ -229,6 +315,63 @@ impl Txn for SqliteTxn<'_> {
 }
 
 impl SqliteTxn<'_> {
+    /// Tickets, executions and keys: few, so nothing is done where there are none.
+    fn write_tickets(&mut self, changes: &Changes) -> Result<(), StoreFault> {
+        for ticket in &changes.tickets {
+            let replace =
+                "INSERT OR REPLACE INTO tickets (number, id, agent, undecided, row) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let mut replace = self.connection.prepare_cached(replace)?;
+            let (number, undecided) = (to_i64(ticket.opened)?, ticket.resolution.is_none());
+            replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, to_text(ticket)?])?;
+        }
+        for (decision, number) in &changes.executions {
+            let insert = "INSERT INTO executions (decision, number) VALUES (?1, ?2)";
+            self.connection.prepare_cached(insert)?.execute([to_i64(*decision)?, to_i64(*number)?])?;
+        }
+        for key in &changes.keys {
+            let replace = "INSERT OR REPLACE INTO operator_keys (id, row) VALUES (?1, ?2)";
+            self.connection.prepare_cached(replace)?.execute(params![key.key_id, to_text(key)?])?;
+        }
+        Ok(())
+    }
+
+    fn write_texts(&mut self, changes: &Changes) -> Result<(), StoreFault> {
+        // Removed first: what came after it in the same batch stays.
+        for agent in &changes.erased {
+            self.connection.prepare_cached("DELETE FROM texts WHERE agent = ?1")?.execute([agent])?;
+            self.connection.prepare_cached("UPDATE kept SET corrected = NULL WHERE agent = ?1")?.execute([agent])?;
+        }
+        for text in &changes.texts {
+            let insert = "INSERT INTO texts (agent, number, salt, text, until) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let until = text.until.map(to_i64).transpose()?;
+            let mut insert = self.connection.prepare_cached(insert)?;
+            insert.execute(params![text.agent, to_i64(text.index)?, text.salt, text.text, until])?;
+        }
+        for (agent, index) in &changes.forgotten {
+            let delete = "DELETE FROM texts WHERE agent = ?1 AND number = ?2 AND until IS NOT NULL";
+            self.connection.prepare_cached(delete)?.execute(params![agent, to_i64(*index)?])?;
+        }
+        if changes.now >= self.remembered.texts_cleaned_at.saturating_add(TEXTS_CLEANING_MS) {
+            // The whole table is looked at, so not too often.
+            let delete = "DELETE FROM texts WHERE until <= ?1";
+            self.connection.prepare_cached(delete)?.execute([to_i64(changes.now)?])?;
+            self.remembered.texts_cleaned_at = changes.now;
+        }
+        Ok(())
+    }
+
+    fn write_outbox(&mut self, changes: &Changes) -> Result<(), StoreFault> {
+        for Outgoing { id, principal, event_id, body, at } in &changes.outbox {
+            let insert = "INSERT INTO outbox (id, principal, event_id, body, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let mut insert = self.connection.prepare_cached(insert)?;
+            insert.execute(params![to_i64(*id)?, principal, event_id, body, to_i64(*at)?])?;
+        }
+        for id in &changes.delivered {
+            self.connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([to_i64(*id)?])?;
+        }
+        Ok(())
+    }
+
     fn write_kept(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let Some(newest) = changes.kept.iter().map(|(_, _, kept)| kept.at).max() else { return Ok(()) };
         let insert = "INSERT OR REPLACE INTO kept (agent, key, number, at, corrected) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -322,15 +465,74 @@ impl Reader for SqliteReader {
         read_heads(&self.connection)
     }
 
+    fn agents(&mut self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault> {
+        let select = "SELECT profile, live FROM agents WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
+        select.query_map(params![after, limit], read)?.map(agent_of_row).collect()
+    }
+
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        read_ticket(&self.connection, id)
+    }
+
+    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
+        let before = query.before.map_or(Ok(i64::MAX), to_i64)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let undecided = if query.undecided { "AND undecided = 1" } else { "" };
+        let select = match &query.agent {
+            Some(_) => format!(
+                "SELECT row FROM tickets WHERE agent = ?3 AND number < ?1 {undecided} ORDER BY number DESC LIMIT ?2"
+            ),
+            None => format!(
+                "SELECT row FROM tickets WHERE ?3 IS NULL AND number < ?1 {undecided} ORDER BY number DESC LIMIT ?2"
+            ),
+        };
+        let mut select = self.connection.prepare_cached(&select)?;
+        let rows = select.query_map(params![before, limit, query.agent], |row| row.get::<_, String>(0))?;
+        rows.map(|row| from_text(&row?)).collect()
+    }
+
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        read_execution(&self.connection, decision)
+    }
+
+    fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault> {
+        read_keys(&self.connection)
+    }
+
+    fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
+        let select = "SELECT salt, text, until FROM texts WHERE agent = ?1 AND number = ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let row = select.query_row(params![agent, to_i64(index)?], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, Option<i64>>(2)?))
+        });
+        let Some((salt, text, until)) = row.optional()? else { return Ok(None) };
+        let until = until.map(to_u64).transpose()?;
+        Ok(Some(KeptText { agent: agent.to_owned(), index, salt, text, until }))
+    }
+
+    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        let select = "SELECT id, principal, event_id, body, at FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![to_i64(after)?, limit], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get::<_, i64>(4)?))
+        })?;
+        rows.map(|row| {
+            let (id, principal, event_id, body, at) = row?;
+            Ok(Outgoing { id: to_u64(id)?, principal, event_id, body, at: to_u64(at)? })
+        })
+        .collect()
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
         let txn = self.connection.unchecked_transaction()?;
         let head = self.head_frontier()?;
         let mut select = txn.prepare("SELECT profile, live FROM agents")?;
         let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let agents = select.query_map([], read)?.map(|row| {
-            let (profile, live) = row?;
-            agent_of(Arc::new(from_text(&profile)?), &live)
-        });
+        let agents = select.query_map([], read)?.map(agent_of_row);
         let agents = agents.collect::<Result<Vec<_>, StoreFault>>()?;
         let mut select = txn.prepare("SELECT agent, id, row FROM conversations")?;
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
@@ -340,7 +542,17 @@ impl Reader for SqliteReader {
         });
         let conversations = conversations.collect::<Result<Vec<_>, StoreFault>>()?;
         let heads = read_heads(&txn)?;
-        Ok(Rows { head, agents, conversations, heads })
+        let mut select = txn.prepare("SELECT row FROM tickets")?;
+        let tickets = select.query_map([], |row| row.get::<_, String>(0))?.map(|row| from_text(&row?));
+        let tickets = tickets.collect::<Result<Vec<_>, StoreFault>>()?;
+        let mut select = txn.prepare("SELECT decision, number FROM executions")?;
+        let executions = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?.map(|row| {
+            let (decision, number) = row?;
+            Ok((to_u64(decision)?, to_u64(number)?))
+        });
+        let executions = executions.collect::<Result<Vec<_>, StoreFault>>()?;
+        let keys = read_keys(&txn)?;
+        Ok(Rows { head, agents, conversations, heads, tickets, executions, keys })
     }
 }
 
@@ -355,6 +567,22 @@ struct Live {
     last_index: u64,
     last_at: Millis,
     spent: Spent,
+    #[serde(default = "enforced", skip_serializing_if = "is_enforced")]
+    mode: Mode,
+    #[serde(default, skip_serializing_if = "Record::is_empty")]
+    record: Record,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    open: Vec<OpenTicket>,
+    #[serde(default)]
+    totals: [u64; 5],
+}
+
+fn enforced() -> Mode {
+    Mode::Enforce
+}
+
+fn is_enforced(mode: &Mode) -> bool {
+    *mode == Mode::Enforce
 }
 
 impl Live {
@@ -367,13 +595,40 @@ impl Live {
             last_index: agent.last_index,
             last_at: agent.last_at,
             spent: agent.spent.clone(),
+            mode: agent.mode,
+            record: agent.record.clone(),
+            open: agent.open.clone(),
+            totals: agent.totals,
         }
     }
 }
 
+fn agent_of_row(row: rusqlite::Result<(String, String)>) -> Result<Agent, StoreFault> {
+    let (profile, live) = row?;
+    agent_of(Arc::new(from_text(&profile)?), &live)
+}
+
 fn agent_of(profile: Arc<Profile>, live: &str) -> Result<Agent, StoreFault> {
-    let Live { token, status, trust, entries, last_index, last_at, spent } = from_text(live)?;
-    Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent })
+    let Live { token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals } =
+        from_text(live)?;
+    Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals })
+}
+
+fn read_ticket(connection: &Connection, id: &str) -> Result<Option<Ticket>, StoreFault> {
+    let mut statement = connection.prepare_cached("SELECT row FROM tickets WHERE id = ?1")?;
+    let row: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+    row.map(|row| from_text(&row)).transpose()
+}
+
+fn read_execution(connection: &Connection, decision: u64) -> Result<Option<u64>, StoreFault> {
+    let mut statement = connection.prepare_cached("SELECT number FROM executions WHERE decision = ?1")?;
+    let number: Option<i64> = statement.query_row([to_i64(decision)?], |row| row.get(0)).optional()?;
+    number.map(to_u64).transpose()
+}
+
+fn read_keys(connection: &Connection) -> Result<Vec<OperatorKey>, StoreFault> {
+    let mut select = connection.prepare_cached("SELECT row FROM operator_keys ORDER BY id")?;
+    select.query_map([], |row| row.get::<_, String>(0))?.map(|row| from_text(&row?)).collect()
 }
 
 fn read_agent(connection: &Connection, id: &str) -> Result<Option<Agent>, StoreFault> {

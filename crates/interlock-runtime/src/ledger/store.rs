@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation, Millis};
-use interlock_core::ledger::{Frontier, StateHead};
+use interlock_core::action::{Agent, Conversation, Millis, Ticket};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
 
 /// The store failed. Whatever was in progress is not recorded, or turns out to be; it was not answered either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,14 @@ pub trait Txn {
     fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault>;
     /// What is known of a state file.
     fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault>;
+    /// A ticket.
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault>;
+    /// The entry that reported the execution of a decision, which is the entry `decision`.
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
+    /// An operator's key.
+    fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault>;
+    /// How many texts of an agent are kept.
+    fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault>;
     /// Writes everything a batch changed.
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault>;
     /// Returns once everything is durable; the changes are those that were written.
@@ -66,6 +74,20 @@ pub trait Reader: Send {
     fn frontier(&mut self, size: u64) -> Result<Option<Frontier>, StoreFault>;
     /// The state files.
     fn heads(&mut self) -> Result<Vec<(String, StateHead)>, StoreFault>;
+    /// Agents by id, after one of them, at most so many.
+    fn agents(&mut self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault>;
+    /// A ticket.
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault>;
+    /// Tickets, newest first, at most so many.
+    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault>;
+    /// The entry that reported the execution of a decision, which is the entry `decision`.
+    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
+    /// The operators' keys, revoked ones too.
+    fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault>;
+    /// The text that is kept beside an entry.
+    fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault>;
+    /// Events that wait for their delivery, after one of them, at most so many.
+    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
     /// Every row with the frontier they belong to, for an audit.
     fn rows(&mut self) -> Result<Rows, StoreFault>;
 }
@@ -81,6 +103,53 @@ pub struct Rows {
     pub conversations: Vec<(String, String, Conversation)>,
     /// The state files: path, row.
     pub heads: Vec<(String, StateHead)>,
+    /// The tickets.
+    pub tickets: Vec<Ticket>,
+    /// Executions: the decision's entry, the report's.
+    pub executions: Vec<(u64, u64)>,
+    /// The operators' keys.
+    pub keys: Vec<OperatorKey>,
+}
+
+/// Which tickets are asked for.
+#[derive(Debug, Clone, Default)]
+pub struct TicketQuery {
+    /// Only those opened before this entry.
+    pub before: Option<u64>,
+    /// Only those of this agent.
+    pub agent: Option<String>,
+    /// Only those nobody decided on, expired ones included.
+    pub undecided: bool,
+}
+
+/// A text of an agent, kept beside the ledger; the entry holds only the SHA-256 of salt and text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptText {
+    /// Whose it is.
+    pub agent: String,
+    /// The entry it belongs to.
+    pub index: u64,
+    /// Drawn for this text alone, so that a short one cannot be guessed from the entry.
+    pub salt: [u8; 16],
+    /// The text.
+    pub text: String,
+    /// It is forgotten then; `None` is never.
+    pub until: Option<Millis>,
+}
+
+/// An event on its way to a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outgoing {
+    /// Events are sent in this order.
+    pub id: u64,
+    /// The principal, as the bundle names it.
+    pub principal: String,
+    /// The event's own id.
+    pub event_id: String,
+    /// The event, a CloudEvents JSON object.
+    pub body: String,
+    /// When it happened.
+    pub at: Millis,
 }
 
 /// What one batch changes.
@@ -94,6 +163,24 @@ pub struct Changes {
     pub conversations: Vec<(String, String, Conversation)>,
     /// State files as they are afterwards: path, row.
     pub heads: Vec<(String, StateHead)>,
+    /// Tickets as they are afterwards.
+    pub tickets: Vec<Ticket>,
+    /// Executions: the decision's entry, the report's.
+    pub executions: Vec<(u64, u64)>,
+    /// Operators' keys as they are afterwards.
+    pub keys: Vec<OperatorKey>,
+    /// Texts that are kept.
+    pub texts: Vec<KeptText>,
+    /// Texts that nobody needs any more, unless they are kept for ever: agent, entry.
+    pub forgotten: Vec<(String, u64)>,
+    /// Agents whose texts are removed.
+    pub erased: Vec<String>,
+    /// Events to be delivered.
+    pub outbox: Vec<Outgoing>,
+    /// Events that need no more delivery.
+    pub delivered: Vec<u64>,
+    /// The time of the batch.
+    pub now: Millis,
     /// Answers that can be asked for again.
     pub kept: Vec<(String, Digest, KeptAnswer)>,
     /// The tree afterwards.

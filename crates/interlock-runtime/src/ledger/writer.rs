@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use interlock_core::Code;
-use interlock_core::action::{Agent, Millis};
+use interlock_core::action::{Agent, Merits, Millis, Ticket};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{OpenIntent, UnauthenticatedRequests};
+use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests};
+use interlock_core::{Code, Digest};
 
-use super::batch::{Answer, Command, State, run_batch};
+use super::batch::{Answer, Command, Published, State, run_batch};
 use super::checkpoint::CheckpointFile;
+use super::decision_id::DecisionIds;
 use super::recovery::{RecoveryFault, recover};
-use super::store::{Reader, Store, StoreFault};
+use super::store::{KeptText, Outgoing, Reader, Store, StoreFault, TicketQuery};
 use crate::clock::{Clock, Entropy};
 
 /// How many commands may wait; more are refused.
@@ -99,6 +100,50 @@ struct Shared {
     metrics: LedgerMetrics,
     unknown_agent: AtomicU64,
     wrong_token: AtomicU64,
+    /// Operators' keys that count, by the SHA-256 of the key.
+    keys: RwLock<HashMap<Digest, Arc<OperatorKey>>>,
+    /// Who waits for a ticket to change.
+    waiters: Mutex<Waiters>,
+    /// Told that there are events to deliver.
+    on_events: Mutex<Option<Notify>>,
+    /// The last checkpoint that was written, as it was signed.
+    note: RwLock<Arc<str>>,
+    ids: DecisionIds,
+}
+
+type Notify = Box<dyn Fn() + Send>;
+type Told = Box<dyn FnOnce() + Send>;
+
+#[derive(Default)]
+struct Waiters {
+    next: u64,
+    /// By ticket; each with a number to leave by.
+    by_ticket: HashMap<String, Vec<(u64, Told)>>,
+}
+
+/// A place in the queue for a ticket's change; dropped, it is left.
+pub struct TicketWait {
+    shared: Arc<Shared>,
+    ticket: String,
+    number: u64,
+}
+
+impl std::fmt::Debug for TicketWait {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TicketWait").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+impl Drop for TicketWait {
+    fn drop(&mut self) {
+        let mut waiters = lock(&self.shared.waiters);
+        if let Some(waiting) = waiters.by_ticket.get_mut(&self.ticket) {
+            waiting.retain(|(number, _)| *number != self.number);
+            if waiting.is_empty() {
+                waiters.by_ticket.remove(&self.ticket);
+            }
+        }
+    }
 }
 
 impl Ledger {
@@ -111,6 +156,8 @@ impl Ledger {
             let activate = vec![Command::Activate(Arc::clone(&bundle))];
             run_batch(store.as_mut(), &mut state, activate, clock.now(), entropy.as_ref())?;
         }
+        let keys = reader.keys()?.into_iter().filter(|key| !key.revoked).map(|key| (key.digest, Arc::new(key)));
+        let keys = keys.collect();
         let (queue, jobs) = sync_channel(QUEUE_LEN);
         let shared = Arc::new(Shared {
             queue: Mutex::new(Some(queue)),
@@ -123,6 +170,11 @@ impl Ledger {
             metrics: LedgerMetrics::default(),
             unknown_agent: AtomicU64::new(0),
             wrong_token: AtomicU64::new(0),
+            keys: RwLock::new(keys),
+            waiters: Mutex::default(),
+            on_events: Mutex::new(None),
+            note: RwLock::new(Arc::from("")),
+            ids: state.ids,
         });
         let now = Instant::now();
         let writer = Writer {
@@ -204,6 +256,98 @@ impl Ledger {
         Ok(found)
     }
 
+    /// Agents by id, after one of them, at most so many.
+    pub fn agents(&self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault> {
+        lock(&self.shared.reader).agents(after, count)
+    }
+
+    /// The operator's key with this SHA-256, if it counts.
+    pub fn operator_key(&self, digest: Digest) -> Option<Arc<OperatorKey>> {
+        self.shared.keys.read().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()
+    }
+
+    /// The operators' keys, revoked ones too.
+    pub fn operator_keys(&self) -> Result<Vec<OperatorKey>, StoreFault> {
+        lock(&self.shared.reader).keys()
+    }
+
+    /// A ticket as last committed.
+    pub fn ticket(&self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        lock(&self.shared.reader).ticket(id)
+    }
+
+    /// Tickets, newest first, at most so many.
+    pub fn tickets(&self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
+        lock(&self.shared.reader).tickets(query, count)
+    }
+
+    /// Calls `changed` once a ticket has changed; ask for the ticket after this call, not before.
+    pub fn wait_for_ticket(&self, id: &str, changed: impl FnOnce() + Send + 'static) -> TicketWait {
+        let mut waiters = lock(&self.shared.waiters);
+        let number = waiters.next;
+        waiters.next = number.wrapping_add(1);
+        waiters.by_ticket.entry(id.to_owned()).or_default().push((number, Box::new(changed)));
+        TicketWait { shared: Arc::clone(&self.shared), ticket: id.to_owned(), number }
+    }
+
+    /// The text that is kept beside an entry of an agent.
+    pub fn text(&self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
+        let now = self.now();
+        let text = lock(&self.shared.reader).text(agent, index)?;
+        Ok(text.filter(|text| text.until.is_none_or(|until| until > now)))
+    }
+
+    /// The ruling with this id, and where it stands.
+    pub fn ruling(&self, decision_id: &str) -> Result<Option<(u64, Entry)>, StoreFault> {
+        let Some(index) = self.shared.ids.open(decision_id).filter(|index| *index < self.size()) else {
+            return Ok(None);
+        };
+        let Some(bytes) = self.entry(index)? else { return Ok(None) };
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let same = |ruled: &Ruled| ruled.decision_id == decision_id;
+        Ok(entry.body.ruled().is_some_and(same).then_some((index, entry)))
+    }
+
+    /// What the ledger says for and against more trust for an agent.
+    pub fn merits(&self, agent: &Agent) -> Result<Merits, StoreFault> {
+        let mut count = MeritsCount::default();
+        let mut next = Some(agent.last_index);
+        while let Some(index) = next {
+            let bytes = self.entry(index)?.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
+            let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+            next = entry.previous;
+            if !count.add(&entry, index) {
+                break;
+            }
+        }
+        Ok(count.finish())
+    }
+
+    /// The entry that reported the execution of a decision, which is the entry `decision`.
+    pub fn execution(&self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        lock(&self.shared.reader).execution(decision)
+    }
+
+    /// Events that wait for their delivery, after one of them, at most so many.
+    pub fn outbox(&self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        lock(&self.shared.reader).outbox(after, count)
+    }
+
+    /// Calls `told` whenever there are new events to deliver; it must not wait for anything.
+    pub fn on_events(&self, told: impl Fn() + Send + 'static) {
+        *lock(&self.shared.on_events) = Some(Box::new(told));
+    }
+
+    /// The last checkpoint that was written, as it was signed; empty if there is none.
+    pub fn checkpoint_note(&self) -> Arc<str> {
+        Arc::clone(&self.shared.note.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lends the reader, for what reads many entries; others wait meanwhile, so in short turns.
+    pub fn with_reader<T>(&self, read: impl FnOnce(&mut dyn Reader) -> T) -> T {
+        read(lock(&self.shared.reader).as_mut())
+    }
+
     /// State files whose last commit has no known outcome.
     pub fn open_commits(&self) -> Result<Vec<(String, OpenIntent)>, StoreFault> {
         let heads = lock(&self.shared.reader).heads()?;
@@ -231,6 +375,43 @@ impl Ledger {
             Some(Err(_)) => Err(StopFault("the writer died".to_owned())),
             None => Ok(()),
         }
+    }
+}
+
+impl Shared {
+    /// What a committed batch changed, for those who read beside the writer.
+    fn publish(&self, changed: Published) {
+        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        if agents.len() >= AGENTS_LEN {
+            agents.clear();
+        }
+        agents.extend(changed.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
+        drop(agents);
+        if !changed.keys.is_empty() {
+            let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+            for key in changed.keys {
+                if key.revoked {
+                    keys.remove(&key.digest);
+                } else {
+                    keys.insert(key.digest, Arc::new(key));
+                }
+            }
+        }
+        for ticket in &changed.tickets {
+            let waiting = lock(&self.waiters).by_ticket.remove(ticket).unwrap_or_default();
+            for (_, told) in waiting {
+                told();
+            }
+        }
+        if changed.events
+            && let Some(told) = lock(&self.on_events).as_ref()
+        {
+            told();
+        }
+    }
+
+    fn publish_note(&self, note: &str) {
+        *self.note.write().unwrap_or_else(PoisonError::into_inner) = Arc::from(note);
     }
 }
 
@@ -337,7 +518,8 @@ impl Writer {
                 let state = recovered.map_err(|fault| fault.to_string())?;
                 if let Some(file) = &self.checkpoint {
                     // What could not be sealed before is sealed now, or nothing more is accepted.
-                    file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
+                    let note = file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
+                    self.shared.publish_note(&note);
                     self.sealed = Some(state.frontier.size());
                 }
                 *lock(&self.shared.reader) = reader;
@@ -347,15 +529,10 @@ impl Writer {
             }
         };
         let ran = run_batch(self.store.as_mut(), state, commands, now, self.entropy.as_ref());
-        let (answers, agents) = ran.map_err(|fault| fault.to_string())?;
+        let (answers, changed) = ran.map_err(|fault| fault.to_string())?;
         self.bundle = Arc::clone(&state.bundle);
         let size = state.frontier.size();
-        let mut published = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
-        if published.len() >= AGENTS_LEN {
-            published.clear();
-        }
-        published.extend(agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
-        drop(published);
+        self.shared.publish(changed);
         self.shared.size.store(size, Ordering::Release);
         Ok(answers)
     }
@@ -390,7 +567,8 @@ impl Writer {
         if self.sealed == Some(size) {
             return Ok(());
         }
-        file.write(&state.frontier)?;
+        let note = file.write(&state.frontier)?;
+        self.shared.publish_note(&note);
         self.sealed = Some(size);
         Ok(())
     }

@@ -52,9 +52,9 @@ fn entries_of_state_commits_of_format_1() {
 #[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new) in [("\"format\":1", "\"format\":2"), ("\"rules\":1", "\"rules\":2")] {
+    for (old, new) in [("\"format\":1", "\"format\":3"), ("\"rules\":1", "\"rules\":3")] {
         let newer = line.replacen(old, new, 1);
-        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(2))), "{newer}");
+        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(3))), "{newer}");
     }
     assert!(Entry::from_bytes(line.replacen("\"at\":", "\"extra\":0,\"at\":", 1).as_bytes()).is_err());
 }

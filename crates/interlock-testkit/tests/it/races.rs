@@ -91,9 +91,10 @@ fn a_limit_of_n_approves_n() {
 #[test]
 fn a_higher_step_does_not_cut_off_one_that_is_on_its_way() {
     let fixture = start();
-    let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
-    let agent = agent.expect("an agent");
     for round in 0..20 {
+        // One agent a round: many refusals would cost it its trust.
+        let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+        let agent = agent.expect("an agent");
         let asked = agent.clone();
         let answers = together(&fixture, 8, move |client, number| {
             let step = u64::try_from(number).expect("small") + 1;

@@ -1,0 +1,264 @@
+//! What was ruled: of one agent or of all, newest first, for a period, with what became of it.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, StatusCode};
+use interlock_core::Code;
+use interlock_core::action::{Agent, Decision, Millis};
+use interlock_core::ledger::{Body as EntryBody, Entry, Executed, Role, Ruled};
+
+use crate::Service;
+use crate::answer::{Refusal, json};
+use crate::auth::Credentials;
+use crate::query::Query;
+use crate::request::malformed;
+use crate::routes::{Answered, Parts, cursor_cipher, parts};
+use crate::write::{Object, list, time};
+
+/// How many entries one request looks at; more are on the next page.
+const LOOKED_AT_MAX: usize = 10_000;
+/// How many entries of all agents are read at a time.
+const PAGE: u64 = 256;
+
+/// A time span: from its first moment up to, and without, its last.
+#[derive(Debug, Clone, Copy)]
+struct Period {
+    from: Option<Millis>,
+    to: Option<Millis>,
+}
+
+impl Period {
+    fn read(query: &Query) -> Result<Period, Refusal> {
+        let (from, to) = (query.time("from")?, query.time("to")?);
+        if from.zip(to).is_some_and(|(from, to)| from > to) {
+            return Err(malformed("from must not be after to"));
+        }
+        Ok(Period { from, to })
+    }
+
+    fn is_before(self, at: Millis) -> bool {
+        self.from.is_some_and(|from| at < from)
+    }
+
+    fn is_after(self, at: Millis) -> bool {
+        self.to.is_some_and(|to| at >= to)
+    }
+
+    fn is_whole(self) -> bool {
+        self.from.is_none() && self.to.is_none()
+    }
+}
+
+pub(crate) async fn of_agent(
+    State(service): State<Arc<Service>>,
+    path: Parts<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    let agent = service.readable_agent(&parts(path)?, &headers)?;
+    let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
+    let (limit, cursor, period) = (query.limit()?, query.cursor()?, Period::read(&query)?);
+    let read = tokio::task::spawn_blocking(move || service.agent_activity(&agent, limit, cursor, period));
+    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    Ok(json(StatusCode::OK, body))
+}
+
+pub(crate) async fn of_all(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    service.operator(&Credentials::read(&headers))?.only(&[Role::Admin, Role::Approver])?;
+    let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
+    let (limit, cursor, period) = (query.limit()?, query.cursor()?, Period::read(&query)?);
+    let read = tokio::task::spawn_blocking(move || service.all_activity(limit, cursor, period));
+    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    Ok(json(StatusCode::OK, body))
+}
+
+/// How many rulings of each kind.
+#[derive(Default)]
+struct Summary {
+    counts: [u64; 5],
+    complete: bool,
+}
+
+impl Summary {
+    fn count(&mut self, decision: Decision) {
+        let known = Decision::ALL.iter().zip(&mut self.counts).find(|(known, _)| **known == decision);
+        if let Some((_, count)) = known {
+            *count = count.saturating_add(1);
+        }
+    }
+
+    fn show(&self) -> String {
+        let total = self.counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+        let mut object = Object::new().raw("total", total);
+        for (decision, count) in Decision::ALL.iter().zip(self.counts) {
+            object = object.raw(&decision.as_str().to_ascii_lowercase(), count);
+        }
+        object.raw("complete", self.complete).end()
+    }
+}
+
+impl Service {
+    /// Follows the chain of an agent's entries from its last one, or from a cursor on.
+    fn agent_activity(
+        &self,
+        agent: &Agent,
+        limit: usize,
+        cursor: Option<u64>,
+        period: Period,
+    ) -> Result<String, Refusal> {
+        let cipher = cursor_cipher(agent);
+        let mut rows = Vec::new();
+        let mut summary = Summary::default();
+        let mut next = Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher));
+        // Where the next page begins, once this one is full.
+        let mut page_end = None;
+        let mut looked_at = 0_usize;
+        // Without a period the totals are in the agent's row; with one they are counted on the first page.
+        let counts_on = !period.is_whole() && cursor.is_none();
+        while let Some(index) = next {
+            if rows.len() == limit && page_end.is_none() {
+                page_end = Some(index);
+            }
+            if looked_at >= LOOKED_AT_MAX || (page_end.is_some() && !counts_on) {
+                break;
+            }
+            looked_at = looked_at.saturating_add(1);
+            let own = self.read_entry(index)?.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
+            // A cursor is a number, so it may be made up.
+            let entry = own.ok_or_else(|| {
+                malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
+            })?;
+            next = entry.previous;
+            if period.is_before(entry.at) {
+                next = None;
+                break;
+            }
+            if let Some(ruled) = entry.body.ruled().filter(|_| !period.is_after(entry.at)) {
+                summary.count(ruled.ruling.decision);
+                if page_end.is_none() {
+                    rows.push(self.row(&entry, index, ruled, false)?);
+                }
+            }
+        }
+        if period.is_whole() {
+            summary.counts = agent.totals;
+        }
+        summary.complete = period.is_whole() || (counts_on && next.is_none());
+        // The first entry is the registration, which is no ruling.
+        let next = page_end.or(next).filter(|index| !self.is_registration(*index));
+        let body = Object::new()
+            .raw("activities", list(rows.into_iter()))
+            .limit("next_cursor", next.map(|index| format!("\"{}\"", index ^ cipher)));
+        let body = if cursor.is_none() { body.raw("summary", summary.show()) } else { body };
+        Ok(body.end())
+    }
+
+    /// Goes back through all entries, from the last one, from the end of the period, or from a cursor on.
+    fn all_activity(&self, limit: usize, cursor: Option<u64>, period: Period) -> Result<String, Refusal> {
+        let mut end = match cursor {
+            Some(cursor) => cursor.min(self.gate.ledger().size()),
+            None => self.end_of(period)?,
+        };
+        let (mut rows, mut looked_at, mut done) = (Vec::new(), 0_usize, false);
+        while end > 0 && rows.len() < limit && looked_at < LOOKED_AT_MAX && !done {
+            let from = end.saturating_sub(PAGE);
+            let count = usize::try_from(end.saturating_sub(from)).unwrap_or(0);
+            let page = self.gate.ledger().with_reader(|reader| reader.entries(from, count));
+            let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            for (index, bytes) in (from..).zip(&page).collect::<Vec<_>>().into_iter().rev() {
+                if rows.len() == limit {
+                    break;
+                }
+                end = index;
+                looked_at = looked_at.saturating_add(1);
+                let entry = Entry::from_bytes(bytes).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+                if period.is_before(entry.at) {
+                    done = true;
+                    break;
+                }
+                if let Some(ruled) = entry.body.ruled().filter(|_| !period.is_after(entry.at)) {
+                    rows.push(self.row(&entry, index, ruled, true)?);
+                }
+            }
+        }
+        let next = (end > 0 && !done).then_some(end);
+        let body = Object::new()
+            .raw("activities", list(rows.into_iter()))
+            .limit("next_cursor", next.map(|index| format!("\"{index}\"")));
+        Ok(body.end())
+    }
+
+    /// The index after the last entry of a period: entries are in the order of time, so halving finds it.
+    fn end_of(&self, period: Period) -> Result<u64, Refusal> {
+        let (mut low, mut high) = (0_u64, self.gate.ledger().size());
+        if period.to.is_none() {
+            return Ok(high);
+        }
+        while low < high {
+            let middle = low.saturating_add(high.saturating_sub(low) >> 1);
+            let entry = self.read_entry(middle)?.ok_or_else(|| Refusal::of_code(Code::FaultStore))?;
+            if period.is_after(entry.at) {
+                high = middle;
+            } else {
+                low = middle.saturating_add(1);
+            }
+        }
+        Ok(low)
+    }
+
+    fn read_entry(&self, index: u64) -> Result<Option<Entry>, Refusal> {
+        let found = self.gate.ledger().entry(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        Ok(found.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
+    }
+
+    fn is_registration(&self, index: u64) -> bool {
+        let entry = self.read_entry(index).ok().flatten();
+        entry.is_some_and(|entry| matches!(entry.body, EntryBody::Registered(_)))
+    }
+
+    fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<String, Refusal> {
+        let facts = ruled.facts.as_ref();
+        let verification = ruled.ruling.verification.as_ref();
+        let agent = entry.agent.as_deref().filter(|_| of_all);
+        let report = self.gate.ledger().execution(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let report = report.map(|report| self.read_entry(report)).transpose()?.flatten();
+        let object = Object::new()
+            .text("timestamp", &time(entry.at))
+            .optional_text("agent_id", agent)
+            .text("decision_id", &ruled.decision_id)
+            .optional_text("action_type", facts.map(|facts| facts.action.shown()))
+            .text("decision", ruled.ruling.decision.as_str())
+            .raw("enforced", !ruled.observed && facts.is_none_or(|facts| !facts.dry_run))
+            .optional_text("code", ruled.ruling.error.as_ref().map(|error| error.code.as_str()))
+            .optional_text("approval_id", ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()))
+            .optional_text("conversation_id", facts.map(|facts| facts.conversation.as_str()))
+            .optional("step_number", facts.map(|facts| facts.step.get()))
+            .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
+            .optional_text("status", verification.map(|verification| verification.status.as_str()))
+            .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
+            .raw("cost_usd", ruled.ruling.charge.cost_usd)
+            .raw("dry_run", facts.is_some_and(|facts| facts.dry_run));
+        let object = match report.as_ref().map(|report| (report.at, &report.body)) {
+            Some((at, EntryBody::Executed(executed))) => {
+                object.object("execution", |object| shown(object, executed, at))
+            }
+            Some(_) | None => object,
+        };
+        Ok(object.end())
+    }
+}
+
+fn shown(object: Object, executed: &Executed, at: Millis) -> Object {
+    object
+        .text("timestamp", &time(at))
+        .raw("success", executed.success)
+        .optional_text("result_hash", executed.result_hash.as_deref())
+        .raw("cost_usd", executed.usage.cost_usd)
+        .raw("tokens", executed.usage.tokens)
+}

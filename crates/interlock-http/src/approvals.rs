@@ -1,0 +1,410 @@
+//! Tickets: who reads them, who decides on them, and the requests for trust and reports of executions around them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use interlock_core::action::{Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict};
+use interlock_core::json::{self, Limits};
+use interlock_core::ledger::{Body as EntryBody, Role};
+use interlock_core::{Code, action::Agent};
+use interlock_runtime::ledger::{Answer, Command, Execution, TicketQuery, TrustRequest};
+use tokio::sync::oneshot;
+
+use crate::Service;
+use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
+use crate::auth::{Credentials, Reading};
+use crate::query::Query;
+use crate::request::{Body, boolean, count, dollars, malformed, only, reason, text_or_null};
+use crate::routes::{Answered, Parts, parts, read_body};
+use crate::write::{Object, list, time};
+
+/// The longest a request may wait for a ticket, in seconds.
+const WAIT_SECONDS_MAX: u64 = 60;
+/// How many tickets one request looks at.
+const LOOKED_AT_MAX: usize = 10_000;
+
+pub(crate) async fn approvals(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    let credentials = Credentials::read(&headers);
+    let query = Query::read(query.as_deref(), &["status", "agent", "limit", "cursor"])?;
+    let agent = query.text("agent").map(str::to_owned);
+    let reading = match (&agent, service.operator(&credentials)) {
+        (None, Ok(operator)) => {
+            operator.only(&[Role::Admin, Role::Approver])?;
+            Reading::Operator
+        }
+        (None, Err(refusal)) => return Err(refusal),
+        (Some(id), _) => {
+            let found = service.find_agent(id)?;
+            let reading = service.check_reader(&credentials, found.as_deref())?;
+            found.ok_or_else(Refusal::unknown_agent)?;
+            reading
+        }
+    };
+    let status = match query.text("status") {
+        None | Some("all") => None,
+        Some(word) => Some(
+            TicketStatus::parse(word)
+                .ok_or_else(|| malformed("status must be pending, approved, denied, expired or all"))?,
+        ),
+    };
+    let (limit, before) = (query.limit()?, query.cursor()?);
+    let read = tokio::task::spawn_blocking(move || service.list_tickets(agent, status, limit, before, reading));
+    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    Ok(answer_json(StatusCode::OK, body))
+}
+
+pub(crate) async fn approval(
+    State(service): State<Arc<Service>>,
+    path: Parts<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    let (id, credentials) = (parts(path)?, Credentials::read(&headers));
+    let query = Query::read(query.as_deref(), &["wait"])?;
+    let wait = query.number("wait")?.unwrap_or(0);
+    if wait > WAIT_SECONDS_MAX {
+        return Err(malformed(format!("wait must be 0 to {WAIT_SECONDS_MAX} seconds")));
+    }
+    let (sender, changed) = oneshot::channel();
+    let ledger = service.gate.ledger();
+    // Waiting begins before reading, so that nothing is missed in between.
+    let waiting = ledger.wait_for_ticket(&id, move || {
+        let _ = sender.send(());
+    });
+    let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
+    let now = ledger.now();
+    if wait > 0 && ticket.status(now) == TicketStatus::Pending {
+        let left = Duration::from_millis(ticket.expires_at.saturating_sub(now).saturating_add(1));
+        let mut stopping = service.stopping.subscribe();
+        tokio::select! {
+            _ = changed => {}
+            () = tokio::time::sleep(Duration::from_secs(wait).min(left)) => {}
+            _ = stopping.wait_for(|stopping| *stopping) => {}
+        }
+    }
+    drop(waiting);
+    let body = tokio::task::spawn_blocking(move || {
+        let ticket = service.ticket(&ticket.approval_id)?;
+        service.show_ticket(&ticket, reading)
+    });
+    let body = body.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    Ok(answer_json(StatusCode::OK, body))
+}
+
+pub(crate) async fn approve(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
+    service.resolve(parts(path)?, Verdict::Approved, request).await
+}
+
+pub(crate) async fn deny(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
+    service.resolve(parts(path)?, Verdict::Denied, request).await
+}
+
+pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
+    service.count_request();
+    let (id, credentials) = (parts(path)?, Credentials::read(request.headers()));
+    let agent = service.find_agent(&id)?;
+    let by = match service.operator(&credentials) {
+        Ok(operator) => Some(operator.only(&[Role::Admin])?.actor),
+        Err(_) => None,
+    };
+    let agent = match (&by, agent) {
+        (_, None) => return Err(Refusal::unknown_agent()),
+        (Some(_), Some(agent)) => agent,
+        (None, Some(agent)) => {
+            let token = credentials.agent_token(None).filter(|token| agent.has_token(*token));
+            token.ok_or_else(Refusal::wrong_token)?;
+            agent
+        }
+    };
+    let bytes = read_body(request).await?;
+    let (to_level, from_level, justification) = read_trust(&Body::read(&bytes)?)?;
+    let token = if by.is_some() { None } else { credentials.agent_token(None) };
+    let merits = service.merits(Arc::clone(&agent)).await?;
+    let request = TrustRequest { agent: id, token, by, to_level, from_level, justification, merits };
+    let answer = service.submit(Command::RequestTrust(Box::new(request))).await;
+    let recorded = recorded(answer).map_err(|refusal| refused_trust(refusal, &agent))?;
+    let EntryBody::TrustRequested(requested) = &recorded.entry.body else {
+        return Err(Refusal::of_code(Code::FaultInternal));
+    };
+    let body = Object::new()
+        .text("decision", "PENDING")
+        .text("approval_id", &requested.approval_id)
+        .text("expires_at", &time(requested.expires_at));
+    Ok(answer_json(StatusCode::ACCEPTED, body.end()))
+}
+
+/// Two codes mean something else here than where a ticket is decided on.
+fn refused_trust(refusal: Refusal, agent: &Agent) -> Refusal {
+    if refusal.code() == Code::ApprovalStale {
+        let level = u8::from(agent.trust);
+        let message = format!("to_level must be above the level there is ({level}), and from_level that level");
+        return Refusal::new(Code::ApprovalStale, message);
+    }
+    if refusal.code() == Code::ApprovalsOpen {
+        let message = "a request for trust is open already, or too many approvals are";
+        return Refusal::new(Code::ApprovalsOpen, message).with_status(StatusCode::CONFLICT);
+    }
+    refusal
+}
+
+fn read_trust(body: &Body<'_>) -> Result<(Trust, Option<Trust>, Option<String>), Refusal> {
+    let root = body.root();
+    only(root, &["request", "to_level", "from_level", "justification"])?;
+    let word = text_or_null(root, "request")?.and_then(|word| word.as_str()).map(|word| word.text().to_owned());
+    if word.as_deref() != Some("trust_elevation") {
+        return Err(malformed("request must be \"trust_elevation\""));
+    }
+    let level = |key: &str| -> Result<Option<Trust>, Refusal> {
+        let refused = || malformed(format!("{key} must be 0, 1, 2 or 3"));
+        let Some(level) = count(root, key).map_err(|_| refused())? else { return Ok(None) };
+        let level = u8::try_from(level).ok().and_then(|level| Trust::try_from(level).ok());
+        level.map(Some).ok_or_else(refused)
+    };
+    let to_level = level("to_level")?.ok_or_else(|| malformed("to_level is required"))?;
+    Ok((to_level, level("from_level")?, reason(root, "justification")?))
+}
+
+pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
+    service.count_request();
+    let (id, credentials) = (parts(path)?, Credentials::read(request.headers()));
+    let agent = service.find_agent(&id)?.ok_or_else(Refusal::unknown_agent)?;
+    let token = credentials.agent_token(None).filter(|token| agent.has_token(*token));
+    let token = token.ok_or_else(Refusal::wrong_token)?;
+    let bytes = read_body(request).await?;
+    let execution = read_execution(&Body::read(&bytes)?, id, token)?;
+    let recorded = recorded(service.submit(Command::Execute(Box::new(execution))).await)?;
+    let EntryBody::Executed(executed) = &recorded.entry.body else {
+        return Err(Refusal::of_code(Code::FaultInternal));
+    };
+    let agent = service.find_agent(&agent.profile.agent_id)?.unwrap_or(agent);
+    let remaining = agent.spent.remaining(&agent.profile.budget, recorded.entry.at);
+    let body = Object::new()
+        .text("decision_id", &executed.decision_id)
+        .optional_text("approval_id", executed.approval_id.as_deref())
+        .object("charged", |object| {
+            object.raw("cost_usd", executed.charge.cost_usd).raw("tokens", executed.charge.tokens)
+        })
+        .object("budget_remaining", |object| remaining_object(object, &remaining))
+        .text("leaf_hash", &recorded.leaf.to_string());
+    Ok(answer_json(StatusCode::CREATED, body.end()))
+}
+
+fn read_execution(body: &Body<'_>, agent: String, token: interlock_core::Digest) -> Result<Execution, Refusal> {
+    let root = body.root();
+    only(root, &["decision_id", "success", "result_hash", "cost_usd", "tokens"])?;
+    let text = |key: &str| -> Result<Option<String>, Refusal> {
+        Ok(text_or_null(root, key)?.and_then(|text| text.as_str()).map(|text| text.text().to_owned()))
+    };
+    let decision_id = text("decision_id")?.ok_or_else(|| malformed("decision_id is required"))?;
+    if root.get("success").and_then(|value| value.as_bool()).is_none() {
+        return Err(malformed("success is required, true or false"));
+    }
+    let is_hash = |hash: &String| {
+        let digits = hash.strip_prefix("sha256:").unwrap_or(hash);
+        digits.len() == 64 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let result_hash = text("result_hash")?;
+    if result_hash.as_ref().is_some_and(|hash| !is_hash(hash)) {
+        return Err(malformed("result_hash must be 64 lower-case hexadecimal digits, with or without `sha256:`"));
+    }
+    Ok(Execution {
+        agent,
+        token,
+        decision_id,
+        success: boolean(root, "success")?,
+        result_hash,
+        usage: Usage {
+            cost_usd: dollars(root, "cost_usd")?.unwrap_or_default(),
+            tokens: count(root, "tokens")?.unwrap_or(0),
+        },
+    })
+}
+
+impl Service {
+    async fn merits(self: &Arc<Self>, agent: Arc<Agent>) -> Result<Merits, Refusal> {
+        let service = Arc::clone(self);
+        let merits = tokio::task::spawn_blocking(move || service.gate.ledger().merits(&agent));
+        let merits = merits.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?;
+        merits.map_err(|_| Refusal::of_code(Code::FaultStore))
+    }
+
+    async fn resolve(self: &Arc<Self>, id: String, verdict: Verdict, request: Request) -> Answered {
+        self.count_request();
+        let operator = self.operator(&Credentials::read(request.headers()))?;
+        let by = operator.only(&[Role::Approver, Role::Admin])?.actor;
+        let bytes = read_body(request).await?;
+        let reason = Body::read_optional(&bytes)?.map_or(Ok(None), |body| {
+            only(body.root(), &["reason"])?;
+            reason(body.root(), "reason")
+        })?;
+        let approval_id = self.ticket(&id)?.approval_id;
+        let command = Command::Resolve { approval_id, verdict, by, reason };
+        let answer = self.submit(command).await;
+        if let Answer::BudgetSpent(breach) = &answer {
+            return Err(budget_spent(breach));
+        }
+        recorded(answer)?;
+        let service = Arc::clone(self);
+        let shown = tokio::task::spawn_blocking(move || {
+            let ticket = service.ticket(&id)?;
+            service.show_ticket(&ticket, Reading::Operator)
+        });
+        let body = shown.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+        Ok(answer_json(StatusCode::OK, body))
+    }
+
+    pub(crate) fn ticket(&self, id: &str) -> Result<Ticket, Refusal> {
+        // No id is longer; what is, is not looked up.
+        if id.len() > 64 {
+            return Err(Refusal::of_code(Code::ApprovalUnknown));
+        }
+        let found = self.gate.ledger().ticket(id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        found.ok_or_else(|| Refusal::of_code(Code::ApprovalUnknown))
+    }
+
+    /// A ticket for an operator, or for the agent whose it is; for everybody else there is none.
+    fn readable_ticket(&self, id: &str, credentials: &Credentials) -> Result<(Ticket, Reading), Refusal> {
+        let operator = self.operator(credentials);
+        if let (Err(refusal), false) = (&operator, credentials.names_agent()) {
+            return Err(refusal.clone());
+        }
+        let ticket = self.ticket(id)?;
+        let agent = self.find_agent(&ticket.agent)?;
+        match self.check_reader(credentials, agent.as_deref()) {
+            Ok(reading) => Ok((ticket, reading)),
+            Err(refusal) if operator.is_ok() => Err(refusal),
+            Err(_) => Err(Refusal::of_code(Code::ApprovalUnknown)),
+        }
+    }
+
+    fn list_tickets(
+        &self,
+        agent: Option<String>,
+        status: Option<TicketStatus>,
+        limit: usize,
+        before: Option<u64>,
+        reading: Reading,
+    ) -> Result<String, Refusal> {
+        let undecided = matches!(status, Some(TicketStatus::Pending | TicketStatus::Expired));
+        let mut query = TicketQuery { before, agent, undecided };
+        let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
+        let ledger = self.gate.ledger();
+        'pages: loop {
+            let page = ledger.tickets(&query, limit).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let full = page.len() == limit;
+            let now = ledger.now();
+            for ticket in page {
+                if shown.len() == limit || looked_at >= LOOKED_AT_MAX {
+                    next = query.before;
+                    break 'pages;
+                }
+                looked_at = looked_at.saturating_add(1);
+                query.before = Some(ticket.opened);
+                if status.is_none_or(|status| ticket.status(now) == status) {
+                    shown.push(self.show_ticket(&ticket, reading)?);
+                }
+            }
+            if !full {
+                break;
+            }
+        }
+        let body = Object::new()
+            .raw("approvals", list(shown.into_iter()))
+            .limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
+        Ok(body.end())
+    }
+
+    /// A ticket as JSON; the agent's own words only for operators.
+    pub(crate) fn show_ticket(&self, ticket: &Ticket, reading: Reading) -> Result<String, Refusal> {
+        let ledger = self.gate.ledger();
+        let agent = self.find_agent(&ticket.agent)?;
+        let profile = agent.as_ref().map(|agent| &agent.profile);
+        let kept = match reading {
+            Reading::Operator => {
+                ledger.text(&ticket.agent, ticket.opened).map_err(|_| Refusal::of_code(Code::FaultStore))?
+            }
+            Reading::Agent => None,
+        };
+        let object = Object::new()
+            .text("approval_id", &ticket.approval_id)
+            .text("status", ticket.status(ledger.now()).as_str())
+            .text("kind", ticket.kind().as_str())
+            .text("agent_id", &ticket.agent)
+            .optional_text("agent_name", profile.map(|profile| profile.name.as_str()))
+            .optional_text("principal_id", profile.map(|profile| profile.principal_id.as_str()));
+        let object = match &ticket.subject {
+            TicketSubject::Action(action) => {
+                let object = object
+                    .text("decision_id", &action.decision_id)
+                    .text("action_type", action.action.shown())
+                    .text("conversation_id", &action.conversation)
+                    .raw("step_number", action.step.get())
+                    .text("risk_level", action.risk.as_str())
+                    .raw("cost_usd", action.charge.cost_usd)
+                    .text("why", &action.why);
+                match kept {
+                    Some(kept) => with_request(object, &kept.text),
+                    None => object,
+                }
+            }
+            TicketSubject::Trust(trust) => {
+                let merits = &trust.merits;
+                let evidence = Object::new()
+                    .raw("rulings", merits.rulings)
+                    .raw("counted", merits.counted)
+                    .raw("denied", merits.denied)
+                    .raw("violations", merits.violations)
+                    .raw("budget_exceeded", merits.budget_exceeded)
+                    .raw("executions_succeeded", merits.succeeded)
+                    .raw("executions_failed", merits.failed)
+                    .text("since", &time(merits.since))
+                    .raw("cut", merits.cut);
+                let asked = Object::new()
+                    .raw("from_level", u8::from(trust.from_level))
+                    .raw("to_level", u8::from(trust.to_level))
+                    .optional_text("justification", kept.as_ref().map(|kept| kept.text.as_str()))
+                    .raw("evidence", evidence.end());
+                object.text("why", "the agent asks for more trust").raw("trust", asked.end())
+            }
+        };
+        let resolution = ticket.resolution.as_ref();
+        let object = object
+            .text("opened_at", &time(ticket.opened_at))
+            .text("expires_at", &time(ticket.expires_at))
+            .optional_text("decided_by", resolution.map(|resolution| resolution.by.name.as_str()))
+            .optional_text("decided_at", resolution.map(|resolution| time(resolution.at)).as_deref())
+            .optional_text("reason", resolution.and_then(|resolution| resolution.reason.as_deref()))
+            .raw("spent", ticket.spent);
+        Ok(object.end())
+    }
+}
+
+/// The action, the intent and the justification, from the kept text.
+fn with_request(object: Object, text: &str) -> Object {
+    let Ok(document) = json::parse(text, &Limits::STATE) else { return object };
+    let root = document.root();
+    let object = object.optional("action", root.get("action").map(|action| action.source().to_owned()));
+    let member = |key: &str| root.get(key).and_then(|value| value.as_str()).map(|text| text.text().to_owned());
+    object
+        .optional_text("user_intent", member("user_intent").as_deref())
+        .optional_text("justification", member("justification").as_deref())
+}
+
+fn budget_spent(breach: &Breach) -> Refusal {
+    let Breach { code, what, limit, current, reset_at } = breach;
+    let details = Object::new()
+        .raw("limit", limit)
+        .raw("current", current)
+        .optional_text("reset_at", reset_at.map(time).as_deref());
+    Refusal::new(*code, format!("{what}: {current} of {limit}; the approval stays open"))
+        .with_status(StatusCode::CONFLICT)
+        .with_details(details.end())
+}

@@ -1,0 +1,87 @@
+//! The part of an address after `?`: known names, each once, each with its type.
+
+use interlock_core::Code;
+use interlock_core::action::Millis;
+use interlock_runtime::clock::parse_time;
+
+use crate::answer::Refusal;
+use crate::request::malformed;
+
+/// How many rows a page has, unless asked otherwise, and at most.
+const PAGE_LEN: usize = 100;
+const PAGE_LEN_MAX: usize = 1_000;
+
+/// The parameters of a request.
+#[derive(Debug)]
+pub(crate) struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// Reads parameters; those that are not known, or stand twice, are refused.
+    pub(crate) fn read(query: Option<&str>, known: &[&str]) -> Result<Query, Refusal> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for pair in query.unwrap_or("").split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = name.to_owned();
+            if !known.contains(&name.as_str()) || pairs.iter().any(|(other, _)| *other == name) {
+                let message = format!("unknown or repeated parameter; known are {}", known.join(", "));
+                return Err(Refusal::new(Code::RequestField, message));
+            }
+            let value = decode(value).ok_or_else(|| malformed(format!("{name} is not UTF-8 in percent encoding")))?;
+            pairs.push((name, value));
+        }
+        Ok(Query(pairs))
+    }
+
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// An integer of 0 or more.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        let plain = |value: &&str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        match self.text(name) {
+            Some(value) => {
+                let number = Some(value).filter(plain).and_then(|value| value.parse().ok());
+                number.map(Some).ok_or_else(|| malformed(format!("{name} must be an integer, 0 or more")))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// `limit`.
+    pub(crate) fn limit(&self) -> Result<usize, Refusal> {
+        let refused = || malformed(format!("limit must be 1 to {PAGE_LEN_MAX}"));
+        let Some(limit) = self.number("limit").map_err(|_| refused())? else { return Ok(PAGE_LEN) };
+        usize::try_from(limit).ok().filter(|limit| (1..=PAGE_LEN_MAX).contains(limit)).ok_or_else(refused)
+    }
+
+    /// A number that an answer gave as `next_cursor`.
+    pub(crate) fn cursor(&self) -> Result<Option<u64>, Refusal> {
+        self.number("cursor").map_err(|_| malformed("cursor must be one that an answer gave"))
+    }
+
+    /// `from` or `to`.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Millis>, Refusal> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let refused = || malformed(format!("{name} must be a time such as 2026-11-15T12:00:00Z, or milliseconds"));
+        parse_time(text).map(Some).ok_or_else(refused)
+    }
+}
+
+/// Percent encoding, undone.
+fn decode(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+                let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
+                high << 4 | low
+            }
+            b'+' => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}

@@ -1,0 +1,61 @@
+//! Ids of decisions: 64 random bits, then the entry's index hidden by them and a secret.
+//!
+//! A decision can be found by its id without an index over all of them, which would cost every approval a random page.
+//! Who does not know the secret learns nothing of the ledger from an id.
+
+use interlock_core::Digest;
+
+const PREFIX: &str = "dec_";
+
+/// Makes ids and reads them.
+#[derive(Debug, Clone, Copy)]
+pub struct DecisionIds(Digest);
+
+impl DecisionIds {
+    /// Ids under a secret.
+    pub fn new(secret: Digest) -> DecisionIds {
+        DecisionIds(secret)
+    }
+
+    /// The id of the entry with this index.
+    pub(super) fn seal(&self, index: u64, random: u64) -> String {
+        format!("{PREFIX}{random:016x}{:016x}", index ^ self.mask(random))
+    }
+
+    /// The index an id hides. A made-up id yields a made-up index: the entry there must bear the id.
+    pub(super) fn open(&self, id: &str) -> Option<u64> {
+        let digits = id.strip_prefix(PREFIX).filter(|digits| digits.len() == 32)?;
+        let (random, hidden) = digits.split_at_checked(16)?;
+        let number = |digits: &str| {
+            let plain = digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            u64::from_str_radix(digits, 16).ok().filter(|_| plain)
+        };
+        Some(number(hidden)? ^ self.mask(number(random)?))
+    }
+
+    fn mask(&self, random: u64) -> u64 {
+        let bytes = [self.0.bytes().as_slice(), &random.to_be_bytes()].concat();
+        Digest::of_bytes(&bytes).bytes().first_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_leads_back_to_its_entry_with_its_secret_only() {
+        let ids = DecisionIds::new(Digest::of(&["a"]));
+        for index in [0, 1, 77, u64::MAX] {
+            let id = ids.seal(index, index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            assert_eq!(id.len(), 36);
+            assert_eq!(ids.open(&id), Some(index));
+            assert_ne!(DecisionIds::new(Digest::of(&["b"])).open(&id), Some(index));
+        }
+        for id in
+            ["", "dec_", "dec_zz", "appr_00000000000000000000000000000000", "dec_+000000000000000000000000000000f"]
+        {
+            assert_eq!(ids.open(id), None, "{id}");
+        }
+    }
+}

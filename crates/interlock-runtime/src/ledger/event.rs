@@ -1,0 +1,161 @@
+//! What principals are told: CloudEvents about their agents, made from entries in the transaction that records them.
+
+use interlock_core::Code;
+use interlock_core::action::{Agent, AgentStatus, Millis};
+use interlock_core::ledger::{ApprovalResolved, Body, Ruled, StatusChanged, TrustChanged, TrustRequested};
+use serde::Serialize;
+
+use super::store::Outgoing;
+use crate::clock::rfc3339;
+
+/// Events of one entry have ids next to each other.
+const EVENTS_PER_ENTRY: u64 = 4;
+
+/// A CloudEvents object.
+#[derive(Serialize)]
+struct CloudEvent<'a> {
+    specversion: &'static str,
+    id: &'a str,
+    source: String,
+    r#type: &'static str,
+    time: String,
+    subject: &'a str,
+    datacontenttype: &'static str,
+    data: EventData<'a>,
+}
+
+#[derive(Serialize, Default, Clone)]
+struct EventData<'a> {
+    agent_id: &'a str,
+    agent_name: &'a str,
+    principal_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action_type: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    risk_level: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_level: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    to_level: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a str>,
+}
+
+/// The event an entry is worth, if it is worth one.
+pub(super) fn event_of(agent: &Agent, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
+    let told = EventData {
+        agent_id: &agent.profile.agent_id,
+        agent_name: &agent.profile.name,
+        principal_id: &agent.profile.principal_id,
+        ..EventData::default()
+    };
+    let (kind, data) = match body {
+        Body::Ruled(ruled) => of_ruling(ruled, &told)?,
+        Body::TrustRequested(requested) => of_trust_request(requested, &told),
+        Body::ApprovalResolved(resolved) => of_resolution(resolved, &told),
+        Body::TrustChanged(changed) => of_trust(changed, &told),
+        Body::StatusChanged(changed) => of_status(changed, &told),
+        Body::Registered(_)
+        | Body::BundleActivated(_)
+        | Body::Unauthenticated(_)
+        | Body::StateIntent(_)
+        | Body::StateOutcome(_)
+        | Body::Executed(_)
+        | Body::ModeChanged(_)
+        | Body::TokenRotated(_)
+        | Body::TextsErased(_)
+        | Body::KeyCreated(_)
+        | Body::KeyRevoked(_)
+        | Body::SigningKeyRotated(_) => return None,
+    };
+    let id = index.checked_mul(EVENTS_PER_ENTRY)?.checked_add(1)?;
+    let event_id = format!("evt_{}_{index}", agent.profile.agent_id.trim_start_matches("agent_"));
+    let event = CloudEvent {
+        specversion: "1.0",
+        id: &event_id,
+        source: format!("/agents/{}", agent.profile.agent_id),
+        r#type: kind,
+        time: rfc3339(at),
+        subject: &agent.profile.agent_id,
+        datacontenttype: "application/json",
+        data,
+    };
+    let body = serde_json::to_string(&event).ok()?;
+    Some(Outgoing { id, principal: agent.profile.principal_id.clone(), event_id, body, at })
+}
+
+fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
+    let error = ruled.ruling.error.as_ref();
+    let kind = match (&ruled.ticket, error.map(|error| error.code)) {
+        (Some(_), _) => "interlock.approval.pending",
+        (None, Some(Code::VerificationFailed)) => "interlock.verification.failed",
+        (None, _) => return None,
+    };
+    let facts = ruled.facts.as_ref().filter(|facts| !facts.dry_run)?;
+    Some((
+        kind,
+        EventData {
+            decision_id: Some(&ruled.decision_id),
+            approval_id: ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()),
+            expires_at: ruled.ticket.as_ref().map(|ticket| rfc3339(ticket.expires_at)),
+            action_type: Some(facts.action.shown()),
+            risk_level: ruled.ruling.verification.as_ref().map(|verification| verification.risk_level.as_str()),
+            code: error.map(|error| error.code.as_str()),
+            message: error.map(|error| error.message.as_str()),
+            ..told.clone()
+        },
+    ))
+}
+
+fn of_trust_request<'a>(requested: &'a TrustRequested, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
+    let data = EventData {
+        approval_id: Some(&requested.approval_id),
+        expires_at: Some(rfc3339(requested.expires_at)),
+        from_level: Some(requested.from_level.into()),
+        to_level: Some(requested.to_level.into()),
+        ..told.clone()
+    };
+    ("interlock.approval.pending", data)
+}
+
+fn of_resolution<'a>(resolved: &'a ApprovalResolved, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
+    let data = EventData {
+        approval_id: Some(&resolved.approval_id),
+        cause: Some(resolved.verdict.as_str()),
+        by: Some(&resolved.by.name),
+        ..told.clone()
+    };
+    ("interlock.approval.resolved", data)
+}
+
+fn of_trust<'a>(changed: &'a TrustChanged, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
+    let data = EventData {
+        from_level: Some(changed.from_level.into()),
+        to_level: Some(changed.to_level.into()),
+        cause: Some(changed.cause.as_str()),
+        approval_id: changed.approval_id.as_deref(),
+        ..told.clone()
+    };
+    ("interlock.trust.changed", data)
+}
+
+fn of_status<'a>(changed: &'a StatusChanged, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
+    let kind = match changed.status {
+        AgentStatus::Suspended => "interlock.agent.suspended",
+        AgentStatus::Active => "interlock.agent.reactivated",
+    };
+    let cause = if changed.complaint { "complaint" } else { "operator" };
+    (kind, EventData { cause: Some(cause), by: Some(&changed.by.name), ..told.clone() })
+}

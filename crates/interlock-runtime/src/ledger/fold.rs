@@ -1,0 +1,191 @@
+//! The rows that follow from the entries, folded with the same functions the writer uses; and what cannot follow.
+
+use std::collections::HashMap;
+
+use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
+use interlock_core::ledger::{
+    Body, Entry, OperatorKey, Ruled, StateHead, TrustChanged, apply_executed, apply_registered, apply_resolved,
+    apply_ruled, apply_to_agent, apply_trust_requested,
+};
+
+/// The rows that follow from the entries so far.
+#[derive(Default)]
+pub(super) struct Fold {
+    pub(super) agents: HashMap<String, Agent>,
+    pub(super) conversations: HashMap<(String, String), Conversation>,
+    pub(super) heads: HashMap<String, StateHead>,
+    pub(super) tickets: HashMap<String, Ticket>,
+    pub(super) executions: HashMap<u64, u64>,
+    pub(super) keys: HashMap<String, OperatorKey>,
+    /// Changes of trust that the next entry of the agent must be.
+    due: HashMap<String, TrustChanged>,
+    clock: u64,
+}
+
+impl Fold {
+    /// Adds an entry. `before` sees a ruling with what it was decided on; `wrong` is told what cannot be.
+    pub(super) fn add(
+        &mut self,
+        entry: &Entry,
+        index: u64,
+        before: impl FnOnce(&Agent, &Conversation, &Ruled),
+        mut wrong: impl FnMut(&str),
+    ) {
+        if entry.at < self.clock {
+            wrong("it is older than the entry before it");
+        }
+        self.clock = self.clock.max(entry.at);
+        match &entry.body {
+            Body::Registered(registered) => {
+                let id = &registered.profile.agent_id;
+                if entry.agent.as_ref() != Some(id) || entry.agent_seq != Some(1) || entry.previous.is_some() {
+                    wrong("it is not the first entry of the agent it registers");
+                }
+                if self.agents.insert(id.clone(), apply_registered(registered, index)).is_some() {
+                    wrong("the agent was registered before");
+                }
+            }
+            Body::Ruled(_)
+            | Body::TrustRequested(_)
+            | Body::ApprovalResolved(_)
+            | Body::Executed(_)
+            | Body::TrustChanged(_)
+            | Body::StatusChanged(_)
+            | Body::ModeChanged(_)
+            | Body::TokenRotated(_)
+            | Body::TextsErased(_) => self.add_to_agent(entry, index, before, wrong),
+            Body::StateIntent(intent) => {
+                let head = self.heads.entry(intent.path.clone()).or_default();
+                if head.check(intent.current).is_err() || intent.first != head.committed.is_none() {
+                    wrong("this commit could not begin");
+                }
+                head.begin(intent, index);
+            }
+            Body::StateOutcome(outcome) => {
+                let head = self.heads.entry(outcome.path.clone()).or_default();
+                if head.open.as_ref().map(|open| open.index) != Some(outcome.intent) {
+                    wrong("it is the outcome of no open intent");
+                }
+                head.end(outcome);
+            }
+            Body::KeyCreated(created) => {
+                if self.keys.insert(created.key.key_id.clone(), created.key.clone()).is_some() {
+                    wrong("the key was made before");
+                }
+            }
+            Body::KeyRevoked(revoked) => match self.keys.get_mut(&revoked.key_id) {
+                Some(key) if !key.revoked => key.revoked = true,
+                Some(_) | None => wrong("there is no such key to revoke"),
+            },
+            Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => {}
+        }
+    }
+
+    fn add_to_agent(
+        &mut self,
+        entry: &Entry,
+        index: u64,
+        before: impl FnOnce(&Agent, &Conversation, &Ruled),
+        mut wrong: impl FnMut(&str),
+    ) {
+        let id = entry.agent.as_deref().unwrap_or("");
+        let Some(agent) = self.agents.get_mut(id) else { return wrong("its agent was never registered") };
+        let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
+        if (entry.agent_seq, entry.previous) != expected {
+            wrong("it does not follow the agent's entry before it");
+        }
+        let due = self.due.remove(id);
+        let changed = if let Body::TrustChanged(changed) = &entry.body { Some(changed) } else { None };
+        if due.as_ref() != changed {
+            wrong("trust changed without a cause, or did not change as it had to");
+        }
+        let at = entry.at;
+        let due = match &entry.body {
+            Body::Ruled(ruled) => {
+                let mut none = Conversation::default();
+                let conversation = match &ruled.facts {
+                    Some(facts) => {
+                        let key = (id.to_owned(), facts.conversation.clone());
+                        let conversation = self.conversations.entry(key).or_default();
+                        if ruled.figures != Some(Figures::read(agent, conversation, facts, at)) {
+                            wrong("the figures it was decided on are not those of that moment");
+                        }
+                        conversation
+                    }
+                    None => &mut none,
+                };
+                before(agent, conversation, ruled);
+                let consequences = apply_ruled(agent, conversation, ruled, entry.rules, at, index);
+                if let Some(ticket) = consequences.ticket {
+                    self.tickets.insert(ticket.approval_id.clone(), ticket);
+                }
+                consequences.trust
+            }
+            Body::TrustRequested(requested) => {
+                let ticket = apply_trust_requested(agent, requested, at, index);
+                self.tickets.insert(ticket.approval_id.clone(), ticket);
+                None
+            }
+            Body::ApprovalResolved(resolved) => {
+                let Some(ticket) = self.tickets.get_mut(&resolved.approval_id).filter(|ticket| ticket.agent == id)
+                else {
+                    return wrong("there is no such ticket of this agent");
+                };
+                // The bundle of that moment is not looked up here: a ticket of another one cannot be told from it.
+                if ticket.check_decidable(resolved.verdict, agent, ticket.bundle, at).is_err() {
+                    wrong("this ticket could not be decided on");
+                }
+                let mut none = Conversation::default();
+                let conversation = match &ticket.subject {
+                    TicketSubject::Action(action) if resolved.verdict == Verdict::Approved => {
+                        self.conversations.entry((id.to_owned(), action.conversation.clone())).or_default()
+                    }
+                    TicketSubject::Action(_) | TicketSubject::Trust(_) => &mut none,
+                };
+                apply_resolved(agent, conversation, ticket, resolved, at, index)
+            }
+            Body::Executed(executed) => {
+                let ticket = executed.approval_id.as_ref().and_then(|id| self.tickets.get_mut(id));
+                if let Some(ticket) = &ticket
+                    && (ticket.agent != id || ticket.check_spendable(agent, ticket.bundle, at).is_err())
+                {
+                    wrong("this ticket could not be spent");
+                }
+                if ticket.is_none() && executed.approval_id.is_some() {
+                    wrong("there is no such ticket");
+                }
+                apply_executed(agent, ticket, executed, at, index);
+                if self.executions.insert(executed.decision, index).is_some() {
+                    wrong("the execution was reported before");
+                }
+                None
+            }
+            body @ (Body::TrustChanged(_)
+            | Body::StatusChanged(_)
+            | Body::ModeChanged(_)
+            | Body::TokenRotated(_)
+            | Body::TextsErased(_)
+            | Body::Registered(_)
+            | Body::BundleActivated(_)
+            | Body::Unauthenticated(_)
+            | Body::StateIntent(_)
+            | Body::StateOutcome(_)
+            | Body::KeyCreated(_)
+            | Body::KeyRevoked(_)
+            | Body::SigningKeyRotated(_)) => {
+                apply_to_agent(agent, body, at, index);
+                None
+            }
+        };
+        if let Some(due) = due {
+            self.due.insert(id.to_owned(), due);
+        }
+    }
+
+    /// What is still missing once every entry was added.
+    pub(super) fn finish(&self, mut wrong: impl FnMut(&str)) {
+        for id in self.due.keys() {
+            wrong(&format!("trust of {id} had to change after its last ruling and did not"));
+        }
+    }
+}
