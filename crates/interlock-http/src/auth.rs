@@ -71,6 +71,11 @@ impl Credentials {
         tokens.all(|token| token.same_as(first)).then_some(first)
     }
 
+    /// Whether the headers have a token where only agents have one.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.agent_token.is_some()
+    }
+
     /// Whether the headers have a token at all.
     pub(crate) fn names_agent(&self) -> bool {
         self.agent_token.is_some() || self.bearer.is_some()
