@@ -18,6 +18,7 @@ mod races;
 mod simulation;
 mod state_service;
 mod stores;
+mod tickets;
 mod typed_loading;
 
 #[test]
