@@ -10,6 +10,7 @@ use interlock_core::ledger::{Body as EntryBody, Entry, Ruled};
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
 
+use crate::attest::carry;
 use crate::write::{Object, list, time};
 
 /// A request that gets no ruling.
@@ -144,6 +145,8 @@ pub(crate) struct Asked {
     pub(crate) door: Door,
     /// The action as JSON up to its query, and what follows it; to put a corrected query in between.
     pub(crate) around_query: Option<(String, String)>,
+    /// The token that the answer carries.
+    pub(crate) attestation: Option<String>,
 }
 
 /// Renders what the writer answered to a request for a ruling.
@@ -174,9 +177,8 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
         .raw("enforced", !is_dry_run(ruled))
         .optional_object("verification", verification.as_ref(), verification_object)
         .optional_object("error", error.as_ref(), error_object);
-    if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
-        let query = interlock_core::json::quote(corrected);
-        object = object.raw("corrected_action", format!("{before}{query}{after}"));
+    if let Some(corrected) = corrected_action(recorded, asked) {
+        object = object.raw("corrected_action", corrected);
     }
     if asked.door == Door::Tools {
         object = tool_fields(object, ruled);
@@ -189,8 +191,15 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     }
     let object = object
         .object("budget_remaining", |object| remaining_object(object, remaining))
-        .text("leaf_hash", &recorded.leaf.to_string());
-    json(status, object.end())
+        .text("leaf_hash", &recorded.leaf.to_string())
+        .optional_text("attestation", asked.attestation.as_deref());
+    carry(json(status, object.end()), asked.attestation.as_deref())
+}
+
+/// The action with its corrected query, as JSON.
+pub(crate) fn corrected_action(recorded: &Recorded, asked: &Asked) -> Option<String> {
+    let (corrected, (before, after)) = (recorded.corrected.as_ref()?, asked.around_query.as_ref()?);
+    Some(format!("{before}{}{after}", interlock_core::json::quote(corrected)))
 }
 
 fn is_dry_run(ruled: &Ruled) -> bool {

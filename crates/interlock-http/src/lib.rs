@@ -7,6 +7,7 @@
 //! | keys, tokens and who may do what | `auth.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | attestations and their keys | `attest.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | the description of it all | `openapi.json` |
 
@@ -21,6 +22,7 @@
 )]
 
 mod answer;
+mod attest;
 mod auth;
 mod metrics;
 mod register;
@@ -32,12 +34,14 @@ mod write;
 
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve};
+pub use write::time;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
+use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::gate::Gate;
 
@@ -50,6 +54,8 @@ pub struct Service {
     /// The guards of the bundle, with their commit roots held open.
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
+    /// Without keys nothing that needs an attestation is answered as approved.
+    attestation: OnceLock<Arc<AttestationKeys>>,
     metrics: metrics::HttpMetrics,
 }
 
@@ -75,6 +81,7 @@ impl Service {
             gate,
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
+            attestation: OnceLock::new(),
             metrics: metrics::HttpMetrics::default(),
         })
     }

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::Service;
 use crate::answer::{self, Asked, Refusal, json};
+use crate::attest;
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
@@ -54,6 +55,8 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
         .route("/state/verify", post(state_verify))
+        .route("/.well-known/jwks.json", get(attest::jwks))
+        .route("/attestation/rotate", post(attest::rotate))
         .method_not_allowed_fallback(async || {
             let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
             refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
@@ -183,7 +186,7 @@ async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> 
 }
 
 impl Service {
-    fn count_request(&self) {
+    pub(crate) fn count_request(&self) {
         self.metrics.requests.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -299,7 +302,7 @@ impl Service {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(self.record_malformed(&agent, token, &refusal, door).await);
         }
-        let asked = Asked { door, around_query: around_query(&action) };
+        let mut asked = Asked { door, around_query: around_query(&action), attestation: None };
         let asking = Asking { agent: &agent, token, facts, action, idempotency };
         let command = self.gate.prepare(&asking);
         let mut answer = self.submit(command).await;
@@ -312,6 +315,7 @@ impl Service {
         }
         drop(reservation);
         self.count_decision(&answer);
+        asked.attestation = self.attest(&answer, &asked)?;
         Ok(answer::ruling(answer, &asked))
     }
 
@@ -327,7 +331,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, around_query: None })
+        answer::ruling(answer, &Asked { door, around_query: None, attestation: None })
     }
 
     fn count_decision(&self, answer: &Answer) {
@@ -375,7 +379,7 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
     }
 }
 
-async fn read_body(request: Request) -> Result<Bytes, Refusal> {
+pub(crate) async fn read_body(request: Request) -> Result<Bytes, Refusal> {
     let limited = Limited::new(request.into_body(), BODY_BYTES_MAX);
     match tokio::time::timeout(BODY_TIME_MAX, limited.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),

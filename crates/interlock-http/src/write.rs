@@ -126,8 +126,8 @@ pub(crate) fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(","))
 }
 
-/// `2026-11-15T12:00:30.000Z`.
-pub(crate) fn time(at: Millis) -> String {
+/// A time as answers have it: `2026-11-15T12:00:30.000Z`.
+pub fn time(at: Millis) -> String {
     const DAY_MS: u64 = 86_400_000;
     let part = |value: u64, by: u64| (value.checked_div(by).unwrap_or(0), value.checked_rem(by).unwrap_or(0));
     let (days, in_day) = part(at, DAY_MS);
