@@ -26,7 +26,7 @@ use crate::startup::StartupFault;
 
 /// The name of the file in a data directory.
 pub const FILE_NAME: &str = "attestation.keys";
-/// How many keys are kept. With more, somebody has to say which are no longer needed.
+/// How many keys are kept. A rotation beyond drops the oldest: being able to rotate matters more than a key so old.
 pub const KEYS_LEN_MAX: usize = 100;
 
 const TEMPORARY_NAME: &str = ".attestation.keys.tmp";
@@ -76,8 +76,6 @@ impl std::error::Error for AttestationFault {}
 /// Why there is no new key. The current one goes on signing.
 #[derive(Debug)]
 pub enum RotationFault {
-    /// There are as many keys as are kept.
-    TooMany,
     /// The key could not be made.
     Generate,
     /// The file could not be replaced.
@@ -87,9 +85,6 @@ pub enum RotationFault {
 impl fmt::Display for RotationFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            RotationFault::TooMany => {
-                write!(f, "{FILE_NAME} holds {KEYS_LEN_MAX} keys; stop the server and remove its first lines")
-            }
             RotationFault::Generate => f.write_str("a new key could not be made"),
             RotationFault::Write(_) => write!(f, "{FILE_NAME} could not be replaced"),
         }
@@ -100,7 +95,7 @@ impl std::error::Error for RotationFault {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             RotationFault::Write(error) => Some(error),
-            RotationFault::TooMany | RotationFault::Generate => None,
+            RotationFault::Generate => None,
         }
     }
 }
@@ -182,9 +177,7 @@ impl AttestationKeys {
     pub fn rotate(&self, algorithm: Option<Algorithm>) -> Result<PublicKey, RotationFault> {
         let _one_at_a_time = self.rotation.lock().unwrap_or_else(PoisonError::into_inner);
         let mut keys = Vec::clone(&self.all());
-        if keys.len() >= KEYS_LEN_MAX {
-            return Err(RotationFault::TooMany);
-        }
+        keys.drain(..keys.len().saturating_add(1).saturating_sub(KEYS_LEN_MAX));
         let current = keys.last().map(|key| key.public.algorithm());
         let algorithm = algorithm.or(current).unwrap_or(Algorithm::Es256);
         let key = SigningKey::generate(algorithm, &self.random).ok_or(RotationFault::Generate)?;

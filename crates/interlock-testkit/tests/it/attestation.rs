@@ -460,12 +460,17 @@ fn a_key_file_in_foreign_hands_is_refused() {
 
 #[test]
 fn the_number_of_keys_is_limited() {
-    let keys = AttestationKeys::in_memory(ORIGIN, Algorithm::EdDsa).expect("a key");
+    let scratch = tempfile::tempdir().expect("a directory");
+    let keys = AttestationKeys::open(scratch.path(), ORIGIN).expect("keys");
+    let first = keys.jwks().keys()[0].kid().to_owned();
     for _ in 1..KEYS_LEN_MAX {
         keys.rotate(None).expect("rotated");
     }
-    assert!(matches!(keys.rotate(None), Err(RotationFault::TooMany)));
+    assert!(keys.jwks().get(&first).is_some() && keys.jwks().keys().len() == KEYS_LEN_MAX);
+    let current = keys.rotate(None).expect("rotated");
     let published = keys.jwks();
+    assert!(published.get(&first).is_none() && published.keys()[0] == current, "the oldest goes");
     assert_eq!(published.keys().len(), KEYS_LEN_MAX);
-    assert_eq!(Jwks::parse(&published.to_json()), Ok(published));
+    assert_eq!(Jwks::parse(&published.to_json()), Ok(published.clone()));
+    assert_eq!(AttestationKeys::open(scratch.path(), ORIGIN).expect("keys").jwks(), published);
 }
