@@ -118,8 +118,8 @@ fn verified_text(verified: &Result<Attested, Reason>, now: Millis) -> String {
         Ok(attested) => attested,
         Err(reason) => {
             let reason = match reason {
-                Reason::NotYet { iat } => format!("it was decided at {}, after {}", at(*iat), shown_time(now)),
-                Reason::Expired { exp } => format!("it expired at {}, before {}", at(*exp), shown_time(now)),
+                Reason::NotYet { iat } => format!("it was decided at {}; checked as of {}", at(*iat), shown_time(now)),
+                Reason::Expired { exp } => format!("it expired at {}; checked as of {}", at(*exp), shown_time(now)),
                 Reason::TooLong
                 | Reason::Form(_)
                 | Reason::Header(_)
