@@ -50,4 +50,4 @@ for (const line of readFileSync(0, "utf8").split("\n").filter(Boolean)) {
   }
 }
 if (tokens === 0) fail("no tokens");
-console.log(`jose on Node ${process.version}: ${tokens} ${algorithm} ${expected}, ${changed} with a changed byte refused`);
+console.log(`jose on ${process.version}: ${tokens} ${algorithm} ${expected}, ${changed} with a changed byte refused`);
