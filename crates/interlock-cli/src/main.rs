@@ -2,6 +2,7 @@
 //!
 //! Exit codes everywhere: 0 verified or clean, 1 blocked or findings, 2 usage or fault.
 
+mod attest;
 mod audit;
 mod explain;
 mod input;
@@ -35,6 +36,11 @@ struct Arguments {
 enum Command {
     /// Run the service: agents register, ask before they act, and get answers that are on record
     Serve(serve::ServeArguments),
+    /// Check attestations without asking a server, or print the keys to check them with
+    Attest {
+        #[command(subcommand)]
+        command: attest::AttestCommand,
+    },
     /// Check a ledger, or decide everything in it again
     Audit {
         #[command(subcommand)]
@@ -104,6 +110,7 @@ fn main() -> ExitCode {
     // A panic is a fault like any other: it must not look like an answer.
     let outcome = std::panic::catch_unwind(|| match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Attest { command } => attest::run(&command),
         Command::Audit { command } => audit::run(&command),
         Command::State { command } => state::run(command),
         Command::Explain(arguments) => explain::run(&arguments),
@@ -127,6 +134,7 @@ impl Command {
     fn wants_json(&self) -> bool {
         match self {
             Command::Serve(arguments) => arguments.json,
+            Command::Attest { command } => command.wants_json(),
             Command::Audit { command } => command.wants_json(),
             Command::State { command } => command.wants_json(),
             Command::Explain(arguments) => arguments.json,

@@ -13,6 +13,7 @@ use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
 use interlock_http::Service;
+use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
@@ -85,6 +86,7 @@ struct Ready {
     key: String,
     key_from: String,
     ledger: Ledger,
+    attestation: Arc<AttestationKeys>,
     /// Held until the end.
     _data: DataDirectory,
 }
@@ -122,6 +124,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
         LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
+    let attestation = Arc::new(AttestationKeys::open(data.path(), signing.origin())?);
     let ports = Ports {
         store: Box::new(store),
         clock: Arc::new(SystemClock),
@@ -130,7 +133,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
-    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
+    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, attestation, _data: data })
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
@@ -196,6 +199,7 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
         let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
         let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
+        let service = service.with_attestation(Arc::clone(&ready.attestation));
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let served = interlock_http::serve(service, listener, stop).await;

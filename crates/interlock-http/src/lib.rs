@@ -11,6 +11,7 @@
 //! | checkpoint and entries | `audit.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | attestations and their keys | `attest.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | the description of it all | `openapi.json` |
 
@@ -28,6 +29,7 @@ mod activity;
 mod agents;
 mod answer;
 mod approvals;
+mod attest;
 mod audit;
 mod auth;
 mod keys;
@@ -44,10 +46,11 @@ pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve};
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
+use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::gate::Gate;
 
@@ -60,6 +63,8 @@ pub struct Service {
     /// The guards of the bundle, with their commit roots held open.
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
+    /// Without keys nothing that needs an attestation is answered as approved.
+    attestation: OnceLock<Arc<AttestationKeys>>,
     metrics: metrics::HttpMetrics,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
@@ -87,6 +92,7 @@ impl Service {
             gate,
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
+            attestation: OnceLock::new(),
             metrics: metrics::HttpMetrics::default(),
             stopping: tokio::sync::watch::Sender::new(false),
         })

@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 
 use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
+use crate::attest;
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
@@ -72,6 +73,8 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/audit/checkpoint", get(audit::checkpoint))
         .route("/audit/entries", get(audit::entries))
         .route("/state/verify", post(state_verify))
+        .route("/.well-known/jwks.json", get(attest::jwks))
+        .route("/attestation/rotate", post(attest::rotate))
         .method_not_allowed_fallback(async || {
             let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
             refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
@@ -248,7 +251,7 @@ impl Service {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(self.record_malformed(&agent, token, &refusal, door).await);
         }
-        let asked = Asked { door, around_query: around_query(&action) };
+        let mut asked = Asked { door, around_query: around_query(&action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| body.kept_text(door, tool));
         let asking = Asking { agent: &agent, token, facts, action, idempotency, text };
         let command = self.gate.prepare(&asking);
@@ -262,6 +265,7 @@ impl Service {
         }
         drop(reservation);
         self.count_decision(&answer);
+        asked.attestation = self.attest(&answer, &asked)?;
         Ok(answer::ruling(answer, &asked))
     }
 
@@ -278,7 +282,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, around_query: None })
+        answer::ruling(answer, &Asked { door, around_query: None, attestation: None })
     }
 
     fn count_decision(&self, answer: &Answer) {

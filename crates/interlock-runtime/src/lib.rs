@@ -2,6 +2,7 @@
 //!
 //! | to find | look in |
 //! |---|---|
+//! | a decision as a token that others can check | [`attestation`] |
 //! | the order of a state commit | [`commit`] |
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
@@ -20,6 +21,8 @@
     clippy::wildcard_enum_match_arm
 )]
 
+#[cfg(feature = "ledger")]
+pub mod attestation;
 #[cfg(feature = "ledger")]
 pub mod clock;
 pub mod commit;

@@ -1,5 +1,6 @@
 //! The command, run as a user runs it.
 
+mod attest;
 mod conformance;
 mod faults;
 mod golden;

@@ -103,6 +103,7 @@ fn it_says_where_everything_is_and_stops_when_told() {
     }
     let mode = |name: &str| fs::metadata(data.join(name)).expect("a file").permissions().mode() & 0o777;
     assert_eq!((mode("operator.key"), mode("ledger.key"), mode(".")), (0o600, 0o600, 0o700));
+    assert_eq!(mode("attestation.keys"), 0o600);
     assert!(fs::read_to_string(data.join("operator.key")).expect("a key").ends_with('\n'));
     // The first command it prints works as printed.
     let curl: String =
@@ -146,7 +147,7 @@ fn it_refuses_to_start_on_ground_that_is_not_its_own() {
     let served = start(command(&data));
     refused(command(&data), "INTERLOCK-ENV-004");
     drop(served);
-    for name in ["ledger.db", "ledger.key", "checkpoint"] {
+    for name in ["ledger.db", "ledger.key", "checkpoint", "attestation.keys"] {
         fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o666)).expect("a mode");
         refused(command(&data), "INTERLOCK-ENV-002");
         fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
