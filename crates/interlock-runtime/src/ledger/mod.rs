@@ -8,8 +8,10 @@
 //! | what is checked before the first command | `recovery.rs` |
 //! | the signed checkpoint file | `checkpoint.rs` |
 //! | checking and deciding again from the entries | `audit.rs` |
+//! | copies that can be relied on | `backup.rs` |
 
 mod audit;
+mod backup;
 mod batch;
 mod checkpoint;
 mod memory;
@@ -19,6 +21,7 @@ mod store;
 mod writer;
 
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
+pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{Answer, Command, Recorded, Request, RuleCommand, State, run_batch};
 pub(crate) use checkpoint::write_new;
 pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey};
