@@ -123,7 +123,7 @@ fn summary_part(key: &str, value: Value<'_>) -> Option<String> {
 
 /// Rulings as a table; `top` shows it too.
 pub(crate) fn table<'d>(rows: impl Iterator<Item = Value<'d>>) -> Table {
-    let mut table = Table::new(&["TIME", "DECISION", "AGENT", "ACTION", "CODE", "STEP", "CONVERSATION"]);
+    let mut table = Table::new(&["TIME", "DECISION", "ACTION", "CODE", "AGENT", "STEP", "CONVERSATION"]);
     for row in rows {
         table.row(cells(row));
     }
@@ -139,9 +139,10 @@ fn cells(row: Value<'_>) -> Vec<String> {
     vec![
         time,
         decision,
-        member(row, "agent_id", prefix::SHORT_COLUMNS),
         member(row, "action_type", 24),
         member(row, "code", 26),
+        // A page of one agent does not repeat it.
+        member(row, "agent_id", prefix::SHORT_COLUMNS),
         member(row, "step_number", 8),
         member(row, "conversation_id", 24),
     ]
@@ -149,7 +150,7 @@ fn cells(row: Value<'_>) -> Vec<String> {
 
 /// One ruling on a line of its own; the columns are as wide as they usually are.
 fn line(row: Value<'_>) -> String {
-    let widths = [19, 15, prefix::SHORT_COLUMNS, 16, 22, 4, 0];
+    let widths = [19, 15, 16, 22, prefix::SHORT_COLUMNS, 4, 0];
     let mut out = String::new();
     for (cell, width) in cells(row).iter().zip(widths) {
         let pad = width - crate::table::width(cell).min(width);

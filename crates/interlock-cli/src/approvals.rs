@@ -111,7 +111,8 @@ pub(crate) struct DecideArguments {
 With --json each ticket is one line.")]
 pub(crate) struct WatchArguments {
     /// Seconds between two looks
-    #[arg(long, value_name = "N", default_value_t = WATCH_SECONDS, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    #[arg(long, value_name = "N", default_value_t = WATCH_SECONDS)]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=3600))]
     interval: u64,
     #[command(flatten)]
     server: ServerArguments,

@@ -21,6 +21,7 @@ pub(crate) enum AuditCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: interlock audit verify --data ./data")]
 pub(crate) struct VerifyArguments {
     /// Where the ledger is kept [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]

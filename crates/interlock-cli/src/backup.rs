@@ -16,7 +16,8 @@ use crate::{Fault, Outcome, print, style};
 #[derive(Debug, Args)]
 #[command(after_help = "Example: interlock backup --data /var/lib/interlock --out /backup/interlock-monday
 
-It holds keys, so keep it as safe as the data directory. Exit codes: 0 made, 1 the ledger is damaged, 2 usage or fault.")]
+It holds keys, so keep it as safe as the data directory.
+Exit codes: 0 made, 1 the ledger is damaged, 2 usage or fault.")]
 pub(crate) struct BackupArguments {
     /// The data directory; a server may run on it [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]
@@ -135,7 +136,8 @@ fn backup_text(arguments: &BackupArguments, places: &Places, report: &BackupRepo
 fn restore_json(arguments: &RestoreArguments, report: &RestoreReport) -> String {
     let AuditReport { entries, root, agents, conversations, .. } = &report.audit;
     format!(
-        "{{\"data\":{},\"made_at\":{},\"entries\":{entries},\"root\":{},\"agents\":{agents},\"conversations\":{conversations}}}\n",
+        "{{\"data\":{},\"made_at\":{},\"entries\":{entries},\"root\":{},\"agents\":{agents},\
+         \"conversations\":{conversations}}}\n",
         quote(&arguments.data.display().to_string()),
         report.manifest.made_at,
         quote(&root.to_string()),

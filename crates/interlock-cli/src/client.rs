@@ -186,7 +186,8 @@ impl Client {
     fn next_step(&self, status: u16, code: Option<&str>, retry_after: Option<u64>) -> Option<String> {
         let from = self.key.as_ref().map_or("", |key| key.from.as_str());
         let next = match code {
-            Some("INTERLOCK-AUTH-001") => format!(
+            // An agent's routes take its token too, and miss that.
+            Some(_) if status == 401 => format!(
                 "the key from {} is not one of this server's; use --key-file with the operator.key that `interlock \
                  serve` named at its start",
                 visible(from)
@@ -224,7 +225,7 @@ impl Client {
 /// Opens a connection. TLS goes here: whatever reads and writes will do.
 fn connect(address: &Address, deadline: Instant) -> Result<Box<dyn Stream>, Fault> {
     if address.is_encrypted {
-        let fault = Fault::new("https:// is not spoken yet: TLS arrives with the merge of the TLS listener");
+        let fault = Fault::new("this version does not speak https:// yet");
         return Err(fault.and_then_do("use http:// to this machine, through a tunnel if the server is elsewhere"));
     }
     let unreachable = |error: io::Error| {

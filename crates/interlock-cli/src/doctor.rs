@@ -182,7 +182,11 @@ impl Visit {
             }
             let is_key = path.extension().is_some_and(|extension| extension == "key" || extension == "keys");
             if is_key && found.mode() & 0o044 != 0 {
-                let fix = format!("chmod 600 {name}, and make a new key: others may have read this one");
+                // A new ledger.key would make the checkpoint look forged.
+                let is_operator = path.file_name().is_some_and(|file| file == "operator.key");
+                let more =
+                    if is_operator { "; then remove it and restart the server, which makes a new one" } else { "" };
+                let fix = format!("chmod 600 {name}; others may have read it{more}");
                 self.fail(NAME, format!("{name} can be read by others"), fix);
             }
         }
@@ -253,14 +257,18 @@ impl Visit {
                 );
             }
             (Ok(_), Some(true) | None) => self.ok(NAME, format!("{} is ready", client.url())),
-            (Err(fault), Some(true)) if fault.code.is_none() => {
+            (Err(fault), Some(true)) if fault.is_transient && fault.code.is_none() => {
                 let message = format!("a server holds this data directory and does not answer at {}", client.url());
                 self.warn(NAME, message, "name where it listens with --server, or see what it printed");
                 return;
             }
-            (Err(fault), Some(false) | None) if fault.code.is_none() => {
+            (Err(fault), Some(false) | None) if fault.is_transient && fault.code.is_none() => {
                 self.ok(NAME, format!("none runs at {}; start one with `interlock serve`", client.url()));
                 return;
+            }
+            (Err(fault), _) if fault.code.is_none() => {
+                let next = fault.next.unwrap_or_default();
+                return self.warn(NAME, visible(&fault.message), visible(&next));
             }
             (Err(fault), _) => {
                 let fix = "see what the server printed; `interlock explain INTERLOCK-FAULT-002`";
@@ -385,7 +393,8 @@ impl Visit {
         match reach {
             Reach::OwnUser => {
                 let message = format!(
-                    "own-user: the files belong to {}; an agent that runs as another user cannot change ledger, keys or rules",
+                    "own-user: the files belong to {}; an agent that runs as another user cannot change \
+                     ledger, keys or rules",
                     user(found.uid())
                 );
                 self.ok(NAME, message);
@@ -417,7 +426,7 @@ impl Visit {
             }
         }
         let (warnings, failures) = (self.count(Grade::Warn), self.count(Grade::Fail));
-        let _ = writeln!(out, "{failures} failed, {warnings} warnings");
+        let _ = writeln!(out, "failed: {failures}, warnings: {warnings}");
         out
     }
 

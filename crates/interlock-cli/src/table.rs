@@ -1,8 +1,8 @@
-//! Text from outside on a terminal: cells that stay in their column, rows that line up, blocks that stay in their margin.
+//! Text from outside on a terminal: cells that stay in their column, rows that line up, blocks behind a margin.
 //!
-//! An agent chooses names and arguments. Nothing of them may move the cursor, hide, fill a screen, or look like a column,
-//! a line or a hint of ours: characters that do not show are escapes, runs of spaces too, long text is cut and says so,
-//! and every line of a block begins with our margin, wrapped lines included.
+//! An agent chooses names and arguments. Nothing of them may move the cursor, hide, fill a screen, or look like a
+//! column, a line or a hint of ours: characters that do not show are escapes, runs of spaces too, long text is cut and
+//! says so, and every line of a block begins with our margin, wrapped lines included.
 
 use std::fmt::Write;
 
@@ -114,7 +114,10 @@ struct Block {
 
 impl Block {
     fn value(&mut self, name: &str, value: Value<'_>, indent: usize) {
-        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        let name = match name {
+            "" | "- " => name.to_owned(),
+            name => format!("{name}: "),
+        };
         match value.content() {
             Some(Content::Object(members)) if members.len() > 0 => {
                 let inner = self.heading(&name, indent);
@@ -125,7 +128,7 @@ impl Block {
             Some(Content::Array(items)) if items.len() > 0 => {
                 let inner = self.heading(&name, indent);
                 for item in items {
-                    self.value("-", item, inner);
+                    self.value("- ", item, inner);
                 }
             }
             Some(Content::String(text)) => self.text(&name, text.text(), indent),

@@ -146,7 +146,8 @@ impl Look<'_> {
             (metrics.get("interlock_ledger_batches_total"), metrics.get("interlock_ledger_commands_total"));
         let each = |sum: f64| if batches > 0.0 { format!("{:.1}", sum / batches) } else { "-".to_owned() };
         out.push_str(&format!(
-            "\nledger   {} entries, queue {}, faults {}, refused {}\nbatches  {} ({} per second), {} commands and {} ms each\n",
+            "\nledger   {} entries, queue {}, faults {}, refused {}\n\
+             batches  {} ({} per second), {} commands and {} ms each\n",
             count("interlock_ledger_entries"),
             count("interlock_ledger_waiting"),
             count("interlock_ledger_faults_total"),

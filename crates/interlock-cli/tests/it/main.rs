@@ -1,8 +1,12 @@
 //! The command, run as a user runs it.
 
+mod backup;
 mod conformance;
+mod doctor;
 mod faults;
 mod golden;
+mod operator;
+mod recorded;
 mod serve;
 mod usage;
 
