@@ -106,7 +106,7 @@ fn what_is_wrong_is_found_and_has_a_fix() {
     assert!(text(&output.stdout).contains("INTERLOCK_HOEM means nothing"), "{}", text(&output.stdout));
 
     let note = fs::read_to_string(data.join("checkpoint")).expect("a checkpoint");
-    fs::write(data.join("checkpoint"), note.replacen("\n1\n", "\n9\n", 1)).expect("written");
+    fs::write(data.join("checkpoint"), note.replacen("same-user", "own-user", 1)).expect("written");
     failed("ledger", &["not signed by this ledger's key", "audit verify"], doctor(&data, NOWHERE));
     fs::remove_file(data.join("checkpoint")).expect("removed");
     failed("ledger", &["there is no checkpoint file"], doctor(&data, NOWHERE));
