@@ -60,14 +60,18 @@ pub(crate) struct DoctorArguments {
 
 pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Fault> {
     let places = Places::find(arguments.data.as_deref())?;
-    let mut visit = Visit { findings: Vec::new(), reach: None };
+    let mut visit = Visit { findings: Vec::new(), reach: None, is_closed: false };
     visit.ok("version", format!("interlock {}", env!("CARGO_PKG_VERSION")));
     visit.environment();
     visit.files(&places);
     let is_taken = visit.lock(&places.data);
     visit.server(arguments.server.as_deref(), is_taken);
-    let in_force = visit.ledger(&places.data);
-    visit.bundle(arguments.bundle.as_deref(), &places, in_force.as_deref());
+    if visit.is_closed {
+        visit.ok("ledger", "not looked at, nor the bundle: run doctor as the user the files belong to for that");
+    } else {
+        let in_force = visit.ledger(&places.data);
+        visit.bundle(arguments.bundle.as_deref(), &places, in_force.as_deref());
+    }
     visit.disk(&places.data);
     visit.reach(&places.data);
     print(if arguments.json { visit.json() } else { visit.text() }.as_bytes())?;
@@ -101,6 +105,8 @@ struct Finding {
 struct Visit {
     findings: Vec<Finding>,
     reach: Option<Reach>,
+    /// Whether the data directory is another user's, who lets nobody in.
+    is_closed: bool,
 }
 
 impl Visit {
@@ -158,6 +164,7 @@ impl Visit {
             Ok(entries) => paths.extend(entries.flatten().map(|entry| entry.path())),
             Err(error) if error.kind() == ErrorKind::PermissionDenied && owner != own_user() => {
                 // As it should be: the files are another user's, and this one cannot even list them.
+                self.is_closed = true;
                 self.ok(NAME, format!("{} belongs to {} and is closed to you", shown(&places.data), user(owner)));
                 return;
             }

@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use interlock_runtime::reach::{Reach, reach};
 use interlock_testkit::service::Client;
 
+use crate::recorded::Spawned;
 use crate::serve::{KEY, PROGRAM, clean, command, scratch, start, verify};
 use crate::{path, text};
 
@@ -244,18 +245,14 @@ fn the_commands_work_on_a_real_server() {
     assert_eq!(steps, ["1", "2", "3"], "{shown}");
     assert!(run(&["top", "--once"]).contains("APPROVED         3"));
     // New rulings arrive while one watches, each once.
-    let mut child = operate(&["activity", "--agent", &agent.id, "--follow", "--limit", "1", "--json"])
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut child =
+        Spawned::start(&mut operate(&["activity", "--agent", &agent.id, "--follow", "--limit", "1", "--json"]));
+    let mut lines = child.lines();
     for step in 3..=6 {
         let line = lines.next().expect("a line").expect("text");
         assert!(line.contains(&format!("\"step_number\":{step},")), "{step}: {line}");
         verify(&mut client, &agent, "c", step + 1).expect("an answer");
     }
-    child.kill().expect("killed");
-    child.wait().expect("its end");
     // A wrong key is said to be one, with where it came from.
     let mut command = operate(&["agents", "show", &agent.id]);
     let output = command.env("INTERLOCK_OPERATOR_KEY", "some-other-key").output().expect("it runs");

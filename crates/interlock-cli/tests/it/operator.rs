@@ -1,7 +1,7 @@
 //! The operator's commands: what they ask, what they show, and how they fail.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use interlock_core::json::{self, Limits};
 use interlock_testkit::repository;
 
 use crate::golden::check;
-use crate::recorded::{KEY, Recorded};
+use crate::recorded::{KEY, Recorded, Spawned};
 use crate::{run, text};
 
 const APPROVAL: &str = "appr_0123456789abcdef0123456789abcdef";
@@ -360,35 +360,27 @@ fn following_prints_new_rulings_once_oldest_first() {
     server.on_bytes("GET /activity?limit=1000", b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\n\r\n");
     server.on("GET /activity?limit=1000", 200, &activity(&[4, 3, 2, 1]));
     server.on("GET /activity?limit=1000", 200, &activity(&[5, 4, 3, 2, 1]));
-    let mut child = server
-        .command(&["activity", "--follow", "--limit", "2", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("it runs");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut child = Spawned::start(&mut server.command(&["activity", "--follow", "--limit", "2", "--json"]));
+    let mut lines = child.lines();
     for expected in 1..=5 {
         let line = lines.next().expect("a line").expect("text");
         let document = json::parse(&line, &Limits::CONFIG).expect("one document each");
         let id = document.root().get("decision_id").and_then(|id| id.as_str()).expect("an id").text().to_owned();
         assert_eq!(id, format!("dec_{expected}"));
     }
-    child.kill().expect("killed");
-    let output = child.wait_with_output().expect("its end");
-    assert!(text(&output.stderr).contains("still trying"), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("answers again"), "{}", text(&output.stderr));
+    child.0.kill().expect("killed");
+    let mut said = String::new();
+    child.0.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    assert!(said.contains("still trying") && said.contains("answers again"), "{said}");
 
     // As text each is a line too, and nothing in it moves a cursor.
-    let mut child =
-        server.command(&["activity", "--follow", "--limit", "2"]).stdout(Stdio::piped()).spawn().expect("it");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut child = Spawned::start(&mut server.command(&["activity", "--follow", "--limit", "2"]));
+    let mut lines = child.lines();
     let line = lines.next().expect("a line").expect("text");
     assert!(
         line.starts_with("2026-11-15 12:00:01  APPROVED") && line.chars().all(interlock_core::is_visible),
         "{line}"
     );
-    child.kill().expect("killed");
-    child.wait().expect("its end");
 }
 
 #[test]
@@ -402,9 +394,8 @@ fn a_watch_ends_when_nobody_reads() {
     for ids in [&["appr_1"][..], &["appr_2", "appr_1"], &["appr_2"], &["appr_3", "appr_2"], &["appr_4"], &["appr_5"]] {
         server.on(path, 200, &list(ids));
     }
-    let mut child =
-        server.command(&["approvals", "watch", "--interval", "1"]).stdout(Stdio::piped()).spawn().expect("it runs");
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut child = Spawned::start(&mut server.command(&["approvals", "watch", "--interval", "1"]));
+    let mut lines = child.lines();
     for expected in ["appr_1", "appr_2", "appr_3"] {
         let line = lines.next().expect("a line").expect("text");
         assert!(line.contains(&format!("  {expected}  file_write of ")), "{line}");
@@ -412,11 +403,11 @@ fn a_watch_ends_when_nobody_reads() {
     }
     drop(lines);
     let began = Instant::now();
-    while child.try_wait().expect("its state").is_none() {
+    while child.0.try_wait().expect("its state").is_none() {
         assert!(began.elapsed() < Duration::from_secs(10), "it goes on for nobody");
         std::thread::sleep(Duration::from_millis(50));
     }
-    assert!(child.wait().expect("its end").success());
+    assert!(child.0.wait().expect("its end").success());
 }
 
 #[test]

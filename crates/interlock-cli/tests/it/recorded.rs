@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +14,27 @@ use crate::interlock;
 pub(crate) const KEY: &str = "key-of-the-recorded-server";
 /// 2026-11-15T12:00:30Z, as the server says with every answer.
 const DATE: &str = "Sun, 15 Nov 2026 12:00:30 GMT";
+
+/// A command that would go on by itself; it ends with its test, however that ends.
+pub(crate) struct Spawned(pub(crate) std::process::Child);
+
+impl Drop for Spawned {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Spawned {
+    pub(crate) fn start(command: &mut std::process::Command) -> Spawned {
+        Spawned(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs"))
+    }
+
+    /// What it prints, line by line.
+    pub(crate) fn lines(&mut self) -> std::io::Lines<BufReader<std::process::ChildStdout>> {
+        BufReader::new(self.0.stdout.take().expect("a pipe")).lines()
+    }
+}
 
 /// A request as it came.
 #[derive(Debug, Clone)]
