@@ -21,6 +21,7 @@ pub(crate) enum AuditCommand {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: interlock audit verify --data ./data")]
 pub(crate) struct VerifyArguments {
     /// Where the ledger is kept [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]
@@ -61,7 +62,7 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Outcome, Fault> {
 }
 
 /// A source that gives nothing: an audit makes no keys.
-struct NoEntropy;
+pub(crate) struct NoEntropy;
 
 impl Entropy for NoEntropy {
     fn fill(&self, _bytes: &mut [u8]) -> std::io::Result<()> {
@@ -111,7 +112,7 @@ fn open(data: &std::path::Path) -> Result<SqliteReader, Fault> {
         .map_err(|fault| Fault::with_code(Code::FaultStore, format!("{} holds no ledger: {fault}", data.display())))
 }
 
-fn progress(json: bool) -> impl FnMut(u64, u64) {
+pub(crate) fn progress(json: bool) -> impl FnMut(u64, u64) {
     let shown = !json && std::io::stderr().is_terminal();
     move |done, all| {
         if shown {
@@ -121,7 +122,7 @@ fn progress(json: bool) -> impl FnMut(u64, u64) {
     }
 }
 
-fn clear_progress(json: bool) {
+pub(crate) fn clear_progress(json: bool) {
     if !json && std::io::stderr().is_terminal() {
         let _ = write!(anstream::stderr(), "\r\u{1b}[K");
     }

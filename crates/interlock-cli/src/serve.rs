@@ -26,6 +26,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{Fault, Outcome, print, style};
 
+/// Where to listen unless told otherwise.
+pub(crate) const LISTEN: &str = "127.0.0.1:7878";
+
 #[derive(Debug, Args)]
 #[command(after_help = "Example: interlock serve --data ./data --listen 127.0.0.1:7878
 
@@ -36,7 +39,7 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Address and port to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "ADDR", default_value = LISTEN)]
     listen: SocketAddr,
     /// Directory with interlock.toml [default: DATA/bundle, else what is built in]
     #[arg(long, value_name = "DIR")]
@@ -119,7 +122,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
     };
     let (bundle, bundle_from) =
-        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments, &places)?)?;
+        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments.bundle.as_deref(), &places)?)?;
     let bundle = Arc::new(bundle);
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
@@ -137,9 +140,9 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
-fn own_places(arguments: &ServeArguments, places: &Places) -> Result<Vec<String>, StartupFault> {
+pub(crate) fn own_places(bundle: Option<&Path>, places: &Places) -> Result<Vec<String>, StartupFault> {
     let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
-    own.extend(arguments.bundle.clone());
+    own.extend(bundle.map(Path::to_owned));
     let mut resolved = Vec::new();
     for path in own {
         // What is not there needs no guarding: a key from the environment has no file.

@@ -9,6 +9,7 @@
 //! | deciding and recording in one transaction | [`ledger`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
+//! | whether an agent could run as the same user | [`reach`] |
 //! | system calls | `platform` |
 
 #![deny(
@@ -32,6 +33,7 @@ pub mod gate;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 mod platform;
+pub mod reach;
 #[cfg(feature = "ledger")]
 pub mod startup;
 #[cfg(feature = "ledger")]

@@ -1,9 +1,13 @@
 //! The command, run as a user runs it.
 
 mod attest;
+mod backup;
 mod conformance;
+mod doctor;
 mod faults;
 mod golden;
+mod operator;
+mod recorded;
 mod serve;
 mod usage;
 

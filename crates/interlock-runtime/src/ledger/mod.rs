@@ -10,8 +10,10 @@
 //! | checking and deciding again from the entries | `audit.rs`, `fold.rs` |
 //! | what principals are told | `event.rs` |
 //! | how a decision is found by its id | `decision_id.rs` |
+//! | copies that can be relied on | `backup.rs` |
 
 mod audit;
+mod backup;
 mod batch;
 mod checkpoint;
 mod decision_id;
@@ -24,6 +26,7 @@ mod store;
 mod writer;
 
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
+pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
     Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
 };
