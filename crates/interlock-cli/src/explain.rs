@@ -63,6 +63,7 @@ fn page(code: Code) -> &'static str {
         Code::RequestRoute => page!("INTERLOCK-REQUEST-005"),
         Code::RequestSlow => page!("INTERLOCK-REQUEST-006"),
         Code::Operator => page!("INTERLOCK-AUTH-001"),
+        Code::RateLimited => page!("INTERLOCK-RATE-001"),
         Code::EnvironmentLoader => page!("INTERLOCK-ENV-001"),
         Code::EnvironmentFiles => page!("INTERLOCK-ENV-002"),
         Code::EnvironmentClock => page!("INTERLOCK-ENV-003"),

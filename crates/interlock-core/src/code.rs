@@ -68,6 +68,7 @@ codes! {
     RequestRoute = "INTERLOCK-REQUEST-005", "there is no such route or method";
     RequestSlow = "INTERLOCK-REQUEST-006", "the request took too long to arrive";
     Operator = "INTERLOCK-AUTH-001", "an operator key is needed";
+    RateLimited = "INTERLOCK-RATE-001", "too many requests a minute";
     EnvironmentLoader = "INTERLOCK-ENV-001", "the environment loads foreign code";
     EnvironmentFiles = "INTERLOCK-ENV-002", "files are open to other users";
     EnvironmentClock = "INTERLOCK-ENV-003", "the clock is behind the ledger";

@@ -109,6 +109,7 @@ fn status_of(code: Code) -> StatusCode {
         Code::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Code::RequestKeyReused => StatusCode::CONFLICT,
         Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
         Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::LoopLength

@@ -8,6 +8,7 @@
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
+//! | how many requests a minute | `rate.rs` |
 //! | the description of it all | `openapi.json` |
 
 #![deny(
@@ -23,6 +24,7 @@
 mod answer;
 mod auth;
 mod metrics;
+mod rate;
 mod register;
 mod request;
 mod routes;
@@ -30,6 +32,7 @@ mod server;
 mod state;
 mod write;
 
+pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve};
 
@@ -51,6 +54,7 @@ pub struct Service {
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
     metrics: metrics::HttpMetrics,
+    rate: RateLimiter,
 }
 
 /// A source of random bytes that can be shown.
@@ -63,8 +67,18 @@ impl std::fmt::Debug for EntropyPort {
 }
 
 impl Service {
-    /// A service in front of a gate.
+    /// A service in front of a gate, with the limits that hold unless others are configured.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        Service::with_limits(gate, operator_key, entropy, RateLimits::default())
+    }
+
+    /// A service in front of a gate.
+    pub fn with_limits(
+        gate: Arc<Gate>,
+        operator_key: &str,
+        entropy: Arc<dyn Entropy>,
+        limits: RateLimits,
+    ) -> Arc<Service> {
         Arc::new(Service {
             files: gate
                 .bundle()
@@ -76,6 +90,7 @@ impl Service {
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
             metrics: metrics::HttpMetrics::default(),
+            rate: RateLimiter::new(limits),
         })
     }
 }

@@ -10,6 +10,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, RawQuery, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -59,6 +60,7 @@ pub fn router(service: Arc<Service>) -> Router {
             refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
         })
         .fallback(async || Refusal::new(Code::RequestRoute, "no such route; see /openapi.json"))
+        .layer(from_fn_with_state(Arc::clone(&service), crate::rate::limited))
         .with_state(service)
 }
 
@@ -187,7 +189,7 @@ impl Service {
         self.metrics.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn find_agent(&self, id: &str) -> Result<Option<Arc<Agent>>, Refusal> {
+    pub(crate) fn find_agent(&self, id: &str) -> Result<Option<Arc<Agent>>, Refusal> {
         // No id is longer; what is, is not looked up.
         if id.len() > 64 {
             return Ok(None);

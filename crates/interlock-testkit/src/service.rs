@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
-use interlock_http::Service;
+use interlock_http::{RateLimits, Service};
 use interlock_runtime::clock::{Clock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, MemoryStore, Ports, Store};
@@ -67,15 +67,29 @@ impl Server {
         Server::start(Box::new(MemoryStore::default()), None, bundle)
     }
 
+    /// A server on a store in memory, with limits of its own.
+    pub fn limited(bundle: Bundle, limits: RateLimits) -> Server {
+        Server::start_with(Box::new(MemoryStore::default()), None, bundle, limits)
+    }
+
     /// A server on any store.
     pub fn start(store: Box<dyn Store>, checkpoint: Option<CheckpointFile>, bundle: Bundle) -> Server {
+        Server::start_with(store, checkpoint, bundle, RateLimits::default())
+    }
+
+    fn start_with(
+        store: Box<dyn Store>,
+        checkpoint: Option<CheckpointFile>,
+        bundle: Bundle,
+        limits: RateLimits,
+    ) -> Server {
         let (clock, bundle) = (ManualClock::new(), Arc::new(bundle));
         let entropy = Arc::new(SystemEntropy::new());
         let clock_port: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let ports = Ports { store, clock: clock_port, entropy: Arc::<SystemEntropy>::clone(&entropy) as _, checkpoint };
         let ledger = Ledger::start(ports, Arc::clone(&bundle)).expect("a ledger");
         let gate = Arc::new(Gate::new(ledger.clone(), bundle));
-        let service = Service::new(gate, OPERATOR_KEY, entropy);
+        let service = Service::with_limits(gate, OPERATOR_KEY, entropy, limits);
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopping) = oneshot::channel();

@@ -15,6 +15,7 @@ mod kill;
 mod manifests;
 mod properties;
 mod races;
+mod rate;
 mod simulation;
 mod state_service;
 mod stores;
