@@ -12,7 +12,7 @@ use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
-use interlock_http::Service;
+use interlock_http::{Service, Tls};
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
@@ -40,6 +40,12 @@ pub(crate) struct ServeArguments {
     /// Directory with interlock.toml [default: DATA/bundle, else what is built in]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
+    /// Serve HTTPS with this chain of certificates (PEM, the server's own first); needs --tls-key
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate (PEM, not encrypted, readable by its owner only)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Print where everything is as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -85,6 +91,7 @@ struct Ready {
     key: String,
     key_from: String,
     ledger: Ledger,
+    tls: Option<Tls>,
     /// Held until the end.
     _data: DataDirectory,
 }
@@ -105,6 +112,13 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     for word in check_environment(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))? {
         let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
     }
+    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Refused::Fault(Fault::new("--tls-cert and --tls-key come together")));
+        }
+    };
     let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
     if let Some(home) = places.key.parent() {
         make_directory(home)?;
@@ -130,13 +144,13 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
-    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
+    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, tls, _data: data })
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
 fn own_places(arguments: &ServeArguments, places: &Places) -> Result<Vec<String>, StartupFault> {
     let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
-    own.extend(arguments.bundle.clone());
+    own.extend([&arguments.bundle, &arguments.tls_cert, &arguments.tls_key].into_iter().flatten().cloned());
     let mut resolved = Vec::new();
     for path in own {
         // What is not there needs no guarding: a key from the environment has no file.
@@ -198,7 +212,7 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
         let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
-        let served = interlock_http::serve(service, listener, stop).await;
+        let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
     })?;
     Ok(Outcome::Clean)
@@ -225,10 +239,11 @@ fn shell_word(text: &str) -> String {
 fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
     let (data, entries) = (ready.places.data.display().to_string(), ready.ledger.size());
     let (version, digest) = (env!("CARGO_PKG_VERSION"), ready.bundle.digest());
+    let scheme = if ready.tls.is_some() { "https" } else { "http" };
     if json {
         return format!(
             "{{\"listen\":{},\"data\":{},\"key\":{},\"entries\":{entries},\"bundle\":{}}}\n",
-            quote(&format!("http://{address}")),
+            quote(&format!("{scheme}://{address}")),
             quote(&data),
             quote(&ready.key_from),
             quote(&digest.to_string()),
@@ -240,13 +255,13 @@ fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
         format!("$(cat {})", shell_word(&ready.key_from))
     };
     format!(
-        "{}Interlock {version}{} listens on http://{address}
+        "{}Interlock {version}{} listens on {scheme}://{address}
   data    {} (entries: {entries})
   key     {}
   bundle  {} ({digest})
 
 Register an agent:
-  curl -s http://{address}/agents/register -H \"Authorization: Bearer {key}\" \\
+  curl -s {scheme}://{address}/agents/register -H \"Authorization: Bearer {key}\" \\
     -d '{{\"name\":\"first\",\"type\":\"supervised\",\"principal_id\":\"me\"}}'
 Stop with Ctrl-C.
 ",

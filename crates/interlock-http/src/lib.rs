@@ -8,6 +8,7 @@
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
+//! | certificates and handshakes | `tls.rs` |
 //! | how many requests a minute | `rate.rs` |
 //! | the description of it all | `openapi.json` |
 
@@ -30,11 +31,13 @@ mod request;
 mod routes;
 mod server;
 mod state;
+mod tls;
 mod write;
 
 pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
-pub use server::{ServeFault, serve};
+pub use server::{ServeFault, serve, serve_with};
+pub use tls::Tls;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -4,6 +4,7 @@ mod conformance;
 mod faults;
 mod golden;
 mod serve;
+mod tls;
 mod usage;
 
 use std::io::Write;
