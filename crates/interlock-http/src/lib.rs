@@ -10,6 +10,7 @@
 //! | connections, timeouts, stopping | `server.rs` |
 //! | certificates and handshakes | `tls.rs` |
 //! | how many requests a minute | `rate.rs` |
+//! | webhooks | [`deliver`] |
 //! | the description of it all | `openapi.json` |
 
 #![deny(
@@ -24,6 +25,7 @@
 
 mod answer;
 mod auth;
+pub mod deliver;
 mod metrics;
 mod rate;
 mod register;

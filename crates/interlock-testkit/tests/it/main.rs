@@ -5,6 +5,7 @@ mod bundles;
 mod codes;
 mod commit;
 mod conformance;
+mod deliver;
 mod description;
 #[path = "../../../../examples/state/verify.rs"]
 mod example;
