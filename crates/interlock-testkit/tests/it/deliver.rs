@@ -389,7 +389,8 @@ fn what_a_receiver_does_wrong_is_tried_again_and_delays_nobody_else() {
 
 #[test]
 fn a_success_is_one_whatever_its_body_does() {
-    let bodies: [(&str, fn(&mut TcpStream)); 4] = [
+    type Body = fn(&mut TcpStream);
+    let bodies: [(&str, Body); 4] = [
         ("endless", |stream| {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
             while stream.write_all(&[b'x'; 4096]).is_ok() {}
@@ -771,7 +772,9 @@ fn checkpoints_go_to_a_webhook_the_newest_one_and_not_too_often() {
 #[test]
 fn checkpoints_go_to_a_file_that_is_always_whole() {
     let scratch = tempfile::tempdir().expect("a directory");
-    let path = scratch.path().join("checkpoint");
+    let directory = scratch.path().join("elsewhere");
+    fs::create_dir(&directory).expect("a directory");
+    let path = directory.join("checkpoint");
     let text = |number: u32| format!("{number}\n").repeat(10_000);
     let count = Arc::new(AtomicU32::new(0));
     let (counted, faults) = (Arc::clone(&count), Arc::new(AtomicU32::new(0)));
@@ -791,15 +794,15 @@ fn checkpoints_go_to_a_file_that_is_always_whole() {
     assert!((2..=60).contains(&count.load(Ordering::SeqCst)), "{count:?}");
     assert_eq!(faults.load(Ordering::SeqCst), 0);
     // Where it cannot be written, that is heard of, and tried again.
-    fs::remove_dir_all(scratch.path()).expect("gone");
+    fs::rename(&directory, scratch.path().join("gone")).expect("gone");
     until("it failed twice", || faults.load(Ordering::SeqCst) >= 2);
-    fs::create_dir(scratch.path()).expect("back");
+    fs::create_dir(&directory).expect("back");
     until("it is there again", || path.exists());
     kept.abort();
     until("it ended", || kept.is_finished());
 
     // What a crash left behind is no obstacle, and a link that was put there is not followed.
-    let (target, temporary) = (scratch.path().join("target"), scratch.path().join(".checkpoint.tmp"));
+    let (target, temporary) = (directory.join("target"), directory.join(".checkpoint.tmp"));
     fs::write(&target, "untouched").expect("a file");
     let _ = fs::remove_file(&temporary);
     std::os::unix::fs::symlink(&target, &temporary).expect("a link");
