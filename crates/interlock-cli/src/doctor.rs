@@ -352,7 +352,7 @@ impl Visit {
 
     fn bundle(&mut self, given: Option<&Path>, places: &Places, in_force: Option<&str>) {
         const NAME: &str = "bundle";
-        let loaded = own_places(given, places).and_then(|own| load_bundle(given, &places.data, &own));
+        let loaded = own_places(given.as_slice(), places).and_then(|own| load_bundle(given, &places.data, &own));
         match loaded {
             Err(fault) => {
                 self.fail(NAME, visible(&fault.message), format!("`interlock explain {}`", fault.code));

@@ -135,6 +135,7 @@ fn status_of(code: Code) -> StatusCode {
         | Code::ExecutionNotAllowed
         | Code::ExecutionReported => StatusCode::CONFLICT,
         Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
         Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::LoopLength

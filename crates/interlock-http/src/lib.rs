@@ -13,6 +13,9 @@
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | attestations and their keys | `attest.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
+//! | certificates and handshakes | `tls.rs` |
+//! | how many requests a minute | `rate.rs` |
+//! | webhooks | [`deliver`] |
 //! | the description of it all | `openapi.json` |
 
 #![deny(
@@ -32,18 +35,23 @@ mod approvals;
 mod attest;
 mod audit;
 mod auth;
+pub mod deliver;
 mod keys;
 mod metrics;
 mod query;
+mod rate;
 mod register;
 mod request;
 mod routes;
 mod server;
 mod state;
+mod tls;
 mod write;
 
+pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
-pub use server::{ServeFault, serve};
+pub use server::{ServeFault, serve, serve_with};
+pub use tls::Tls;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -68,6 +76,7 @@ pub struct Service {
     metrics: metrics::HttpMetrics,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
+    rate: RateLimiter,
 }
 
 /// A source of random bytes that can be shown.
@@ -80,8 +89,9 @@ impl std::fmt::Debug for EntropyPort {
 }
 
 impl Service {
-    /// A service in front of a gate.
+    /// A service in front of a gate, with the limits of its bundle.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        let limits = RateLimits::of(&gate.bundle());
         Arc::new(Service {
             files: gate
                 .bundle()
@@ -95,6 +105,7 @@ impl Service {
             attestation: OnceLock::new(),
             metrics: metrics::HttpMetrics::default(),
             stopping: tokio::sync::watch::Sender::new(false),
+            rate: RateLimiter::new(limits),
         })
     }
 }

@@ -9,6 +9,7 @@ mod golden;
 mod operator;
 mod recorded;
 mod serve;
+mod tls;
 mod usage;
 
 use std::io::Write;

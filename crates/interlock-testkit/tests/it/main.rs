@@ -6,6 +6,7 @@ mod bundles;
 mod codes;
 mod commit;
 mod conformance;
+mod deliver;
 mod description;
 #[path = "../../../../examples/state/verify.rs"]
 mod example;
@@ -16,6 +17,7 @@ mod kill;
 mod manifests;
 mod properties;
 mod races;
+mod rate;
 mod simulation;
 mod state_service;
 mod stores;
