@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use interlock_core::action::Millis;
+pub(crate) use interlock_core::instant::to_rfc3339 as time;
 use interlock_core::json::quote;
 
 /// An object under construction.
@@ -124,29 +124,4 @@ fn quote_into(out: &mut String, text: &str) {
 /// A list of values that are JSON already.
 pub(crate) fn list(values: impl Iterator<Item = String>) -> String {
     format!("[{}]", values.collect::<Vec<_>>().join(","))
-}
-
-/// `2026-11-15T12:00:30.000Z`.
-pub(crate) fn time(at: Millis) -> String {
-    const DAY_MS: u64 = 86_400_000;
-    let part = |value: u64, by: u64| (value.checked_div(by).unwrap_or(0), value.checked_rem(by).unwrap_or(0));
-    let (days, in_day) = part(at, DAY_MS);
-    let (hours, rest) = part(in_day, 3_600_000);
-    let (minutes, rest) = part(rest, 60_000);
-    let (seconds, millis) = part(rest, 1_000);
-    let (year, month, day) = date(days);
-    format!("{year:04}-{month:02}-{day:02}T{hours:02}:{minutes:02}:{seconds:02}.{millis:03}Z")
-}
-
-/// The date so many days after 1970-01-01. Years are counted from March, so that leap days come last.
-#[allow(clippy::arithmetic_side_effects, reason = "bounded by u64::MAX milliseconds, which are 2e11 days")]
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (year_of_era + era * 400 + u64::from(month <= 2), month, day)
 }

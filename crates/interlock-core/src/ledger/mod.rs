@@ -5,6 +5,8 @@
 
 mod entry;
 mod project;
+mod proof;
+mod proof_text;
 mod tree;
 
 pub use entry::{
@@ -12,4 +14,8 @@ pub use entry::{
     StateIntent, StateOutcome, UnauthenticatedRequests,
 };
 pub use project::{OpenIntent, StateHead, apply_registered, apply_ruled};
+pub use proof::{
+    Subtree, Unprovable, prove_consistency, prove_inclusion, tree_root, verify_consistency, verify_inclusion,
+};
+pub use proof_text::{Claim, PROOF_FORMAT, Proof, ProofError};
 pub use tree::{Frontier, leaf_hash};

@@ -6,13 +6,16 @@
 //! | the thread around it, the queue, the answers | `writer.rs` |
 //! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it |
 //! | what is checked before the first command | `recovery.rs` |
-//! | the signed checkpoint file | `checkpoint.rs` |
+//! | the signed checkpoint file | `checkpoint.rs`; reading it with the public key, `note.rs` |
+//! | proofs about the tree | `proofs.rs` |
 //! | checking and deciding again from the entries | `audit.rs` |
 
 mod audit;
 mod batch;
 mod checkpoint;
 mod memory;
+mod note;
+mod proofs;
 mod recovery;
 mod sqlite;
 mod store;
@@ -21,8 +24,10 @@ mod writer;
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
 pub use batch::{Answer, Command, Recorded, Request, RuleCommand, State, run_batch};
 pub(crate) use checkpoint::write_new;
-pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey};
+pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint};
 pub use memory::MemoryStore;
+pub use note::{NOTE_BYTES_MAX, NoteVerifier};
+pub use proofs::{BLOCK_LEN, ProofFault, TreeCache, prove_continuation, prove_entry};
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
 pub use store::{Changes, KeptAnswer, Reader, Rows, Store, StoreFault, Txn};
