@@ -6,6 +6,7 @@
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
 //! | deciding and recording in one transaction | [`ledger`] |
+//! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
 //! | system calls | `platform` |
@@ -24,6 +25,8 @@
 pub mod clock;
 pub mod commit;
 pub mod directory;
+#[cfg(feature = "ledger")]
+pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
 #[cfg(feature = "ledger")]

@@ -1,5 +1,6 @@
 //! The command, run as a user runs it.
 
+mod audit;
 mod conformance;
 mod faults;
 mod golden;

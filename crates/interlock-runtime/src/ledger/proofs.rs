@@ -99,7 +99,7 @@ pub fn prove_entry(
     index: u64,
     size: Option<u64>,
 ) -> Result<Proof, ProofFault> {
-    let sealed = signed.map(|signed| signed.checkpoint.size);
+    let sealed = sealed(reader, signed)?;
     if let (None, Some(signed)) = (size, sealed.filter(|sealed| index >= *sealed)) {
         return Err(ProofFault::NotSigned { index, signed });
     }
@@ -122,12 +122,23 @@ pub fn prove_continuation(
     old: u64,
     size: Option<u64>,
 ) -> Result<Proof, ProofFault> {
-    let size = match size.or(signed.map(|signed| signed.checkpoint.size)) {
+    let size = match size.or(sealed(reader, signed)?) {
         Some(size) => size,
         None => reader.head()?.size(),
     };
     let proof = cache.consistency(reader, old, size)?;
     cache.under_checkpoint(proof, signed)
+}
+
+/// The size that was signed. The checkpoint was read first, so the store cannot be behind it unless it lost something.
+fn sealed(reader: &mut dyn Reader, signed: Option<&SignedCheckpoint>) -> Result<Option<u64>, ProofFault> {
+    let Some(size) = signed.map(|signed| signed.checkpoint.size) else { return Ok(None) };
+    let head = reader.head()?.size();
+    if size > head {
+        let reason = format!("the checkpoint covers {size} entries, and the store holds {head}");
+        return Err(ProofFault::Damaged(reason));
+    }
+    Ok(Some(size))
 }
 
 /// The roots of the complete blocks of one ledger, as far as they were needed.
