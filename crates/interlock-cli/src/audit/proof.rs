@@ -1,6 +1,6 @@
 //! `interlock audit key`, `prove`, `consistency` and `check`: proofs are made beside a server and checked anywhere.
 //!
-//! Making one needs the data directory. Checking one needs the proof, a checkpoint and the public key, and nothing else.
+//! Making one needs the data directory. Checking one needs the proof, a checkpoint and the public key, nothing else.
 
 use std::path::{Path, PathBuf};
 

@@ -30,9 +30,8 @@ fn server(data: &Path) -> Server {
 fn ask(server: &Server, agent: &TestAgent, conversation: &str, step: u64) {
     // Every third is wrong, so that not all answers are the same.
     let query = if step.is_multiple_of(3) { format!("{step}/0") } else { format!("{step}+1") };
-    let body = format!(
-        r#"{{"action":{{"type":"calculate","query":"{query}"}},"context":{{"conversation_id":"{conversation}","step_number":{step}}}}}"#
-    );
+    let context = format!(r#"{{"conversation_id":"{conversation}","step_number":{step}}}"#);
+    let body = format!(r#"{{"action":{{"type":"calculate","query":"{query}"}},"context":{context}}}"#);
     let path = format!("/agents/{}/verify", agent.id);
     let key = format!("{conversation}-{step}");
     let headers = [("x-agent-token", agent.token.as_str()), ("idempotency-key", key.as_str())];
@@ -299,11 +298,12 @@ for row, cells in zip(rows, sheet):
             continue
         assert cell == plain, (name, cell, plain)
 from collections import Counter
+names = ("agent_name", "principal_id", "conversation_id")
 print(json.dumps({
     "rulings": dict(sorted(Counter(row["decision"] for row in rows).items())),
     "names": sorted({row["agent_name"] for row in rows}), "agents": manifest["agents"],
     "entries": manifest["entries"], "size": manifest["size"], "filter": manifest["filter"],
-    "cells": sorted({cells[header.index(name)] for cells in sheet for name in ("agent_name", "principal_id", "conversation_id")}),
+    "cells": sorted({cells[header.index(name)] for cells in sheet for name in names}),
 }, ensure_ascii=True))
 "#;
 
