@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use interlock_core::action::Millis;
+use interlock_core::instant::to_rfc3339;
 use interlock_core::json::quote;
 use interlock_core::visible;
 use interlock_runtime::attestation::{AttestationKeys, Attested, Claims, FILE_NAME, Jwks, Reason, verify};
-use interlock_runtime::clock::{Clock, SystemClock, rfc3339};
+use interlock_runtime::clock::{Clock, SystemClock};
 
 use crate::input::Inputs;
 use crate::input::read_time;
@@ -113,13 +114,13 @@ fn verified_json(verified: &Result<Attested, Reason>) -> String {
 }
 
 fn verified_text(verified: &Result<Attested, Reason>, now: Millis) -> String {
-    let at = |seconds: u64| rfc3339(seconds.saturating_mul(1_000));
+    let at = |seconds: u64| to_rfc3339(seconds.saturating_mul(1_000));
     let Attested { kid, algorithm, claims } = match verified {
         Ok(attested) => attested,
         Err(reason) => {
             let reason = match reason {
-                Reason::NotYet { iat } => format!("it was decided at {}; checked as of {}", at(*iat), rfc3339(now)),
-                Reason::Expired { exp } => format!("it expired at {}; checked as of {}", at(*exp), rfc3339(now)),
+                Reason::NotYet { iat } => format!("it was decided at {}; checked as of {}", at(*iat), to_rfc3339(now)),
+                Reason::Expired { exp } => format!("it expired at {}; checked as of {}", at(*exp), to_rfc3339(now)),
                 Reason::TooLong
                 | Reason::Form(_)
                 | Reason::Header(_)

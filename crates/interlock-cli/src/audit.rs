@@ -1,5 +1,8 @@
 //! `interlock audit`: checks a ledger from its entries, beside a running server or without one.
 
+mod export;
+mod proof;
+
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -18,6 +21,16 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArguments),
     /// Decide every ruling again, with the recorded bundle or with another, and print what changes
     Replay(ReplayArguments),
+    /// Print the public key that checkpoints are signed with
+    Key(proof::KeyArguments),
+    /// Prove that an entry is in the ledger
+    Prove(proof::ProveArguments),
+    /// Prove that the ledger continues an earlier one
+    Consistency(proof::ConsistencyArguments),
+    /// Check a proof with the public key alone, without the ledger
+    Check(proof::CheckArguments),
+    /// Write rulings to files, with what their digests and the ledger's signature are
+    Export(export::ExportArguments),
 }
 
 #[derive(Debug, Args)]
@@ -50,6 +63,11 @@ impl AuditCommand {
         match self {
             AuditCommand::Verify(arguments) => arguments.json,
             AuditCommand::Replay(arguments) => arguments.json,
+            AuditCommand::Key(arguments) => arguments.json,
+            AuditCommand::Prove(arguments) => arguments.json,
+            AuditCommand::Consistency(arguments) => arguments.json,
+            AuditCommand::Check(arguments) => arguments.json,
+            AuditCommand::Export(arguments) => arguments.json,
         }
     }
 }
@@ -58,6 +76,11 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Outcome, Fault> {
     match command {
         AuditCommand::Verify(arguments) => run_verify(arguments),
         AuditCommand::Replay(arguments) => run_replay(arguments),
+        AuditCommand::Key(arguments) => proof::run_key(arguments),
+        AuditCommand::Prove(arguments) => proof::run_prove(arguments),
+        AuditCommand::Consistency(arguments) => proof::run_consistency(arguments),
+        AuditCommand::Check(arguments) => proof::run_check(arguments),
+        AuditCommand::Export(arguments) => export::run(arguments),
     }
 }
 
@@ -110,6 +133,12 @@ fn run_replay(arguments: &ReplayArguments) -> Result<Outcome, Fault> {
 fn open(data: &std::path::Path) -> Result<SqliteReader, Fault> {
     SqliteReader::open(data)
         .map_err(|fault| Fault::with_code(Code::FaultStore, format!("{} holds no ledger: {fault}", data.display())))
+}
+
+/// What was asked for is there, and it is not sound: exit code 1.
+fn refuse(code: Code, reason: String, json: bool) -> Outcome {
+    Fault::with_code(code, reason).report(json);
+    Outcome::Refused
 }
 
 pub(crate) fn progress(json: bool) -> impl FnMut(u64, u64) {

@@ -7,6 +7,7 @@
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
 //! | deciding and recording in one transaction | [`ledger`] |
+//! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
 //! | whether an agent could run as the same user | [`reach`] |
@@ -28,6 +29,8 @@ pub mod attestation;
 pub mod clock;
 pub mod commit;
 pub mod directory;
+#[cfg(feature = "ledger")]
+pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
 #[cfg(feature = "ledger")]

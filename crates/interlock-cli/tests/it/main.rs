@@ -1,6 +1,7 @@
 //! The command, run as a user runs it.
 
 mod attest;
+mod audit;
 mod backup;
 mod conformance;
 mod doctor;
