@@ -132,9 +132,10 @@ fn verified_text(verified: &Result<Attested, Reason>, now: Millis) -> String {
             return format!("{}NOT VALID{} {}\n", style::BAD, style::RESET, visible(&reason));
         }
     };
-    let Claims { iss, sub, iat, exp, jti, qwed, agent, decision, decision_id, leaf_hash, risk_level, bundle } = claims;
+    let Claims { iss, sub, iat, exp, jti, qwed, agent, decision, decision_id, leaf_hash, risk_level, bundle, .. } =
+        claims;
     let none = || "none".to_owned();
-    let rows = [
+    let mut rows = vec![
         ("decision", format!("{decision} {} ({}, risk {risk_level})", visible(decision_id), qwed.result)),
         ("action", sub.to_string()),
         ("asked as", qwed.query_hash.to_string()),
@@ -148,6 +149,9 @@ fn verified_text(verified: &Result<Attested, Reason>, now: Millis) -> String {
         ("proof", qwed.proof_hash.map_or_else(none, |hash| hash.to_string())),
         ("bundle", bundle.to_string()),
     ];
+    if let (Some(ticket), Some(by)) = (&claims.approval_id, &claims.approved_by) {
+        rows.insert(1, ("approved", format!("by {} ({})", interlock_core::display(by), visible(ticket))));
+    }
     let mut text = format!("{}VALID{} {}\n", style::GOOD, style::RESET, visible(jti));
     for (name, value) in rows {
         text.push_str(&format!("  {name:<9} {value}\n"));

@@ -7,7 +7,7 @@ use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -41,6 +41,9 @@ pub(crate) struct ServerArguments {
     /// File with the key [default: INTERLOCK_OPERATOR_KEY, INTERLOCK_API_KEY, else the operator.key of `serve`]
     #[arg(long, value_name = "FILE", help_heading = "Server")]
     key_file: Option<PathBuf>,
+    /// File with certificates of authorities to believe beside the machine's own [default: INTERLOCK_CA_FILE]
+    #[arg(long, value_name = "FILE", help_heading = "Server")]
+    ca_file: Option<PathBuf>,
     /// Print the server's JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -50,6 +53,7 @@ pub(crate) struct ServerArguments {
 pub(crate) struct Client {
     address: Address,
     key: Option<Key>,
+    authorities: Option<PathBuf>,
 }
 
 struct Key {
@@ -94,12 +98,14 @@ impl Client {
                 visible(&address.shown)
             );
         }
-        Ok(Client { address, key: Some(key) })
+        let authorities = arguments.ca_file.clone().or_else(|| variable("INTERLOCK_CA_FILE").map(PathBuf::from));
+        Ok(Client { address, key: Some(key), authorities })
     }
 
     /// The server alone, for the routes that are open to everyone.
     pub(crate) fn without_key(server: Option<&str>) -> Result<Client, Fault> {
-        Ok(Client { address: Address::find(server)?, key: None })
+        let authorities = variable("INTERLOCK_CA_FILE").map(PathBuf::from);
+        Ok(Client { address: Address::find(server)?, key: None, authorities })
     }
 
     /// Where it is, safe to show.
@@ -117,7 +123,7 @@ impl Client {
 
     fn send(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, Fault> {
         let deadline = Instant::now() + ANSWER_TIME_MAX;
-        let mut stream = connect(&self.address, deadline)?;
+        let mut stream = connect(&self.address, self.authorities.as_deref(), deadline)?;
         let broken = |error: io::Error| {
             let what = match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
@@ -222,12 +228,8 @@ impl Client {
     }
 }
 
-/// Opens a connection. TLS goes here: whatever reads and writes will do.
-fn connect(address: &Address, deadline: Instant) -> Result<Box<dyn Stream>, Fault> {
-    if address.is_encrypted {
-        let fault = Fault::new("this version does not speak https:// yet");
-        return Err(fault.and_then_do("use http:// to this machine, through a tunnel if the server is elsewhere"));
-    }
+/// Opens a connection, encrypted if the address says so.
+fn connect(address: &Address, authorities: Option<&Path>, deadline: Instant) -> Result<Box<dyn Stream>, Fault> {
     let unreachable = |error: io::Error| {
         let what = match error.kind() {
             io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
@@ -242,7 +244,12 @@ fn connect(address: &Address, deadline: Instant) -> Result<Box<dyn Stream>, Faul
         match TcpStream::connect_timeout(&candidate, CONNECT_TIME_MAX) {
             Ok(stream) => {
                 let _ = stream.set_nodelay(true);
-                return Ok(Box::new(Timed { stream, deadline }));
+                let stream = Timed { stream, deadline };
+                if !address.is_encrypted {
+                    return Ok(Box::new(stream));
+                }
+                let encrypted = interlock_http::encrypted(stream, &address.host, authorities);
+                return Ok(Box::new(encrypted.map_err(|fault| Fault::with_code(fault.code, fault.message))?));
             }
             Err(error) => failed = error,
         }

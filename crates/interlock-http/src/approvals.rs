@@ -14,6 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
+use crate::attest::carry;
 use crate::auth::{Credentials, Operator, Reading};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, reason, text_or_null};
@@ -100,10 +101,9 @@ pub(crate) async fn approval(
     drop(waiting);
     let body = tokio::task::spawn_blocking(move || {
         let ticket = service.ticket(&ticket.approval_id)?;
-        service.show_ticket(&ticket, reading)
+        service.answer_ticket(&ticket, reading)
     });
-    let body = body.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
-    Ok(answer_json(StatusCode::OK, body))
+    body.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
 }
 
 pub(crate) async fn approve(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
@@ -268,10 +268,9 @@ impl Service {
         let service = Arc::clone(self);
         let shown = tokio::task::spawn_blocking(move || {
             let ticket = service.ticket(&id)?;
-            service.show_ticket(&ticket, Reading::Operator)
+            service.answer_ticket(&ticket, Reading::Operator)
         });
-        let body = shown.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
-        Ok(answer_json(StatusCode::OK, body))
+        shown.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
     }
 
     pub(crate) fn ticket(&self, id: &str) -> Result<Ticket, Refusal> {
@@ -349,8 +348,19 @@ impl Service {
         }
     }
 
+    /// A ticket, with its attestation if one is due.
+    fn answer_ticket(&self, ticket: &Ticket, reading: Reading) -> Answered {
+        let token = self.attest_ticket(ticket)?;
+        let object = self.ticket_object(ticket, reading)?.optional_text("attestation", token.as_deref());
+        Ok(carry(answer_json(StatusCode::OK, object.end()), token.as_deref()))
+    }
+
+    fn show_ticket(&self, ticket: &Ticket, reading: Reading) -> Result<String, Refusal> {
+        self.ticket_object(ticket, reading).map(Object::end)
+    }
+
     /// A ticket as JSON; the agent's own words only for operators.
-    pub(crate) fn show_ticket(&self, ticket: &Ticket, reading: Reading) -> Result<String, Refusal> {
+    fn ticket_object(&self, ticket: &Ticket, reading: Reading) -> Result<Object, Refusal> {
         let ledger = self.gate.ledger();
         let agent = self.find_agent(&ticket.agent)?;
         let profile = agent.as_ref().map(|agent| &agent.profile);
@@ -410,7 +420,7 @@ impl Service {
             .optional_text("decided_at", resolution.map(|resolution| time(resolution.at)).as_deref())
             .optional_text("reason", resolution.and_then(|resolution| resolution.reason.as_deref()))
             .raw("spent", ticket.spent);
-        Ok(object.end())
+        Ok(object)
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use interlock_core::action::{ActionText, fingerprint};
+use interlock_core::action::{ActionText, Ticket, Verdict, fingerprint};
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body as EntryBody, SigningKeyRotated, leaf_hash};
 use interlock_core::{Code, Digest};
-use interlock_runtime::attestation::{Algorithm, AttestationKeys, is_due};
+use interlock_runtime::attestation::{Algorithm, AttestationKeys, is_due, is_due_once_granted};
 use interlock_runtime::ledger::{Answer, Command, Recorded};
 
 use crate::Service;
@@ -84,6 +84,25 @@ impl Service {
             again with the same Idempotency-Key";
         let refused = || Refusal::new(Code::FaultInternal, message).with_status(StatusCode::SERVICE_UNAVAILABLE);
         self.try_attest(recorded, asked).map(Some).ok_or_else(refused)
+    }
+
+    /// The token of a ticket that a person approved, while it may be spent and if one is due.
+    pub(crate) fn attest_ticket(&self, ticket: &Ticket) -> Result<Option<String>, Refusal> {
+        let ledger = self.gate.ledger();
+        let granted = ticket.resolution.as_ref().filter(|resolution| resolution.verdict == Verdict::Approved);
+        let Some(granted) = granted.filter(|_| !ticket.spent && ledger.now() < ticket.expires_at) else {
+            return Ok(None);
+        };
+        let read = |index| ledger.recorded(index).ok().flatten().ok_or_else(|| Refusal::of_code(Code::FaultStore));
+        let ruled = read(ticket.opened)?;
+        if !ruled.entry.body.ruled().is_some_and(is_due_once_granted) {
+            return Ok(None);
+        }
+        let token =
+            self.attestation.get().and_then(|keys| keys.attest_granted(&ruled, &read(granted.entry).ok()?).ok());
+        let message = "the approval is on record, but its attestation could not be issued; ask again";
+        let refused = || Refusal::new(Code::FaultInternal, message).with_status(StatusCode::SERVICE_UNAVAILABLE);
+        token.map(Some).ok_or_else(refused)
     }
 
     fn try_attest(&self, recorded: &Recorded, asked: &Asked) -> Option<String> {

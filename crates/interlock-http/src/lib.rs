@@ -53,7 +53,7 @@ mod write;
 pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve, serve_with};
-pub use tls::Tls;
+pub use tls::{Tls, encrypted};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};

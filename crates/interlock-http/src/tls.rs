@@ -1,18 +1,18 @@
-//! TLS for the service: which certificate it shows, and how long a handshake may take. It knows nothing of what is sent
-//! inside; the addresses that webhooks go to have their own trust, in `deliver/client.rs`.
+//! TLS for the service and for those who speak to others: which certificate is shown, whom one believes, and how long a
+//! handshake may take. It knows nothing of what is sent inside.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::Code;
 use interlock_runtime::startup::{StartupFault, check_secret_file};
-use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
 use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -57,6 +57,42 @@ impl Tls {
         let handshake = self.0.accept(stream);
         tokio::time::timeout(HANDSHAKE_TIME_MAX, handshake).await.unwrap_or(Err(io::ErrorKind::TimedOut.into()))
     }
+}
+
+/// Believes what the machine believes, and whom the operator named beside that.
+pub(crate) fn trust(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, StartupFault> {
+    let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
+    let mut roots = RootCertStore::empty();
+    // Of some hundred certificates one may be unreadable; the others are no worse for that.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if let Some(path) = authorities {
+        for certificate in certificates(path)? {
+            let added = roots.add(certificate);
+            added.map_err(|error| invalid(format!("{} holds no authority: {error}", path.display())))?;
+        }
+    }
+    if roots.is_empty() {
+        let message = "https needs certificates of authorities, and this machine has none; install its package \
+                       `ca-certificates`, or name a file";
+        return Err(invalid(message.to_owned()));
+    }
+    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| invalid(error.to_string()))?;
+    let mut config = config.with_root_certificates(roots).with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// Wraps a connection to a host in TLS, for a client that waits. `authorities` is believed beside the machine's own.
+pub fn encrypted<S: Read + Write + 'static>(
+    stream: S,
+    host: &str,
+    authorities: Option<&Path>,
+) -> Result<impl Read + Write + use<S>, StartupFault> {
+    let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
+    let name = ServerName::try_from(host.to_owned()).map_err(|error| invalid(error.to_string()))?;
+    let connection = ClientConnection::new(trust(authorities)?, name).map_err(|error| invalid(error.to_string()))?;
+    Ok(StreamOwned::new(connection, stream))
 }
 
 /// The one provider of cryptography; nothing is left to a default of the process.

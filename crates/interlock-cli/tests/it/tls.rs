@@ -37,7 +37,13 @@ fn certificate(directory: &Path, name: &str, kind: &[&str]) -> (PathBuf, PathBuf
     let path = |end: &str| directory.join(format!("{name}.{end}"));
     let (certificate, key) = (path("crt"), path("key"));
     let mut arguments = vec!["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=interlock test"];
-    arguments.extend(["-addext", "subjectAltName=IP:127.0.0.1", "-newkey"]);
+    arguments.extend([
+        "-addext",
+        "basicConstraints=critical,CA:FALSE",
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-newkey",
+    ]);
     arguments.extend(kind);
     arguments.extend(["-keyout", key.to_str().expect("UTF-8"), "-out", certificate.to_str().expect("UTF-8")]);
     openssl(&arguments);
@@ -90,6 +96,22 @@ fn curl_and_openssl_speak_to_it() {
         let output = curl(served.address, Some(&certificate), "/agents/register", &["-H", &bearer, "-d", body]);
         let answer = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(answer.contains("qwed_agent_"), "{name}: {answer}{}", String::from_utf8_lossy(&output.stderr));
+        // So does our own client, if it is told whom to believe.
+        let url = format!("https://{}", served.address);
+        let ask = |trusted: Option<&Path>| {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+            command.args(["agents", "list", "--server", &url]).env("INTERLOCK_OPERATOR_KEY", KEY);
+            command.env_remove("INTERLOCK_CA_FILE");
+            if let Some(trusted) = trusted {
+                command.arg("--ca-file").arg(trusted);
+            }
+            command.output().expect("it runs")
+        };
+        let listed = ask(Some(&certificate));
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("agent_"), "{name}: {listed:?}");
+        let doubted = ask(None);
+        assert_eq!(doubted.status.code(), Some(2), "{name}: {doubted:?}");
+        assert!(String::from_utf8_lossy(&doubted.stderr).contains("certificate"), "{name}: {doubted:?}");
         // Nobody is made to trust it.
         let untrusted = curl(served.address, None, "/healthz", &[]);
         assert_eq!(untrusted.status.code(), Some(60), "{name}");

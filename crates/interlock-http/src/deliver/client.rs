@@ -3,7 +3,6 @@
 
 use std::fmt::Display;
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::{BodyExt, Full};
@@ -12,9 +11,7 @@ use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
-use interlock_core::Code;
 use interlock_runtime::startup::StartupFault;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -22,7 +19,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_rustls::TlsConnector;
 
 use super::{Destination, Destinations, Outgoing, Schedule};
-use crate::tls::{certificates, provider};
+use crate::tls::trust;
 
 /// How much of an answer's body is read, to be polite; none of it is kept.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -161,26 +158,6 @@ fn request(to: &Destination, event: &Outgoing, now_seconds: u64) -> Result<Reque
         .body(Full::new(Bytes::from(event.body.clone())))
 }
 
-/// Believes what the machine believes, and whom the operator named beside that.
 fn connector(destinations: &Destinations) -> Result<TlsConnector, StartupFault> {
-    let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
-    let mut roots = RootCertStore::empty();
-    // Of some hundred certificates one may be unreadable; the others are no worse for that.
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    if let Some(path) = &destinations.authorities {
-        for certificate in certificates(path)? {
-            let added = roots.add(certificate);
-            added.map_err(|error| invalid(format!("{} holds no authority: {error}", path.display())))?;
-        }
-    }
-    if roots.is_empty() {
-        let message = "webhooks with https need certificates of authorities, and this machine has none; install its \
-                       package `ca-certificates`, or name a file";
-        return Err(invalid(message.to_owned()));
-    }
-    let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions();
-    let config = config.map_err(|error| invalid(error.to_string()))?;
-    let mut config = config.with_root_certificates(roots).with_no_client_auth();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok(TlsConnector::from(trust(destinations.authorities.as_deref())?))
 }

@@ -2,7 +2,7 @@
 //! again says the same. It knows no keys.
 
 use interlock_core::Digest;
-use interlock_core::action::{Decision, Risk, Status};
+use interlock_core::action::{Decision, Evidence, Risk, Status, Verdict};
 use interlock_core::ledger::{Body, Ruled};
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +40,12 @@ pub struct Claims {
     pub risk_level: Risk,
     /// The bundle it was decided by.
     pub bundle: Digest,
+    /// The ticket, if a person approved it; `leaf_hash` is that of the person's decision then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_id: Option<String>,
+    /// Who approved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// What the verification yielded.
@@ -68,9 +74,17 @@ pub enum QwedVersion {
 
 /// Whether an answer must not leave without its attestation: it lets something run that is risky, or one was asked for.
 pub fn is_due(ruled: &Ruled) -> bool {
+    lets_run(ruled) && is_wanted(ruled)
+}
+
+/// Whether what a person approved must not be shown as approved without its attestation.
+pub fn is_due_once_granted(ruled: &Ruled) -> bool {
+    ruled.ticket.is_some() && is_wanted(ruled)
+}
+
+fn is_wanted(ruled: &Ruled) -> bool {
     let risky = ruled.ruling.verification.as_ref().is_some_and(|verification| verification.risk_level >= Risk::High);
-    let required = ruled.facts.as_ref().is_some_and(|facts| facts.require_attestation);
-    lets_run(ruled) && (risky || required)
+    risky || ruled.facts.as_ref().is_some_and(|facts| facts.require_attestation)
 }
 
 /// A dry run is answered like the real one and lets nothing run.
@@ -98,11 +112,7 @@ impl Claims {
             Decision::Corrected => corrected?,
             Decision::Pending | Decision::BudgetExceeded | Decision::Denied => return None,
         };
-        let evidence = ruled.evidence.as_ref();
-        let proof_hash = evidence.and_then(|evidence| {
-            let digest = || serde_json::to_vec(evidence).ok().map(|bytes| Digest::of_bytes(&bytes));
-            evidence.certificate.or_else(digest)
-        });
+        let proof_hash = ruled.evidence.as_ref().and_then(proof_of);
         let iat = recorded.entry.at.checked_div(1_000)?;
         Some(Claims {
             iss: issuer.to_owned(),
@@ -123,6 +133,45 @@ impl Claims {
             leaf_hash: recorded.leaf,
             risk_level: verification.risk_level,
             bundle: ruled.bundle,
+            approval_id: None,
+            approved_by: None,
+        })
+    }
+
+    /// What can be said about a decision that a person approved: `ruled` is its entry, `granted` the person's. It holds as
+    /// long as the approval may be spent.
+    pub(super) fn of_granted(issuer: &str, ruled: &Recorded, granted: &Recorded) -> Option<Claims> {
+        let (Body::Ruled(asked), Body::ApprovalResolved(resolved)) = (&ruled.entry.body, &granted.entry.body) else {
+            return None;
+        };
+        let (facts, verification) = (asked.facts.as_ref()?, asked.ruling.verification.as_ref()?);
+        let opened = asked.ticket.as_ref()?;
+        if resolved.verdict != Verdict::Approved || opened.approval_id != resolved.approval_id {
+            return None;
+        }
+        let proof_hash = asked.evidence.as_ref().and_then(proof_of);
+        let agent = ruled.entry.agent.as_deref().filter(|agent| granted.entry.agent.as_deref() == Some(agent))?;
+        Some(Claims {
+            iss: issuer.to_owned(),
+            sub: facts.fingerprint,
+            iat: granted.entry.at.checked_div(1_000)?,
+            exp: resolved.expires_at.checked_div(1_000)?,
+            jti: token_id(granted.leaf),
+            qwed: QwedClaims {
+                version: QwedVersion::One,
+                result: verification.status,
+                query_hash: facts.fingerprint,
+                proof_hash,
+                previous_hash: Some(ruled.leaf),
+            },
+            agent: format!("{AGENT_PREFIX}{agent}"),
+            decision: Decision::Approved,
+            decision_id: asked.decision_id.clone(),
+            leaf_hash: granted.leaf,
+            risk_level: verification.risk_level,
+            bundle: asked.bundle,
+            approval_id: Some(resolved.approval_id.clone()),
+            approved_by: Some(resolved.by.name.clone()),
         })
     }
 
@@ -146,6 +195,12 @@ impl Claims {
         ];
         holds.into_iter().find(|(holds, _)| !holds).map_or(Ok(()), |(_, what)| Err(what))
     }
+}
+
+/// The digest of the certificate; without one, that of the evidence.
+fn proof_of(evidence: &Evidence) -> Option<Digest> {
+    let digest = || serde_json::to_vec(evidence).ok().map(|bytes| Digest::of_bytes(&bytes));
+    evidence.certificate.or_else(digest)
 }
 
 const ISSUER_PREFIX: &str = "did:qwed:node:";

@@ -158,6 +158,12 @@ impl AttestationKeys {
         self.sign(&claims).ok_or(AttestationFault::Signing)
     }
 
+    /// Signs what is on record about a decision that a person approved: its own entry, and the person's.
+    pub fn attest_granted(&self, ruled: &Recorded, granted: &Recorded) -> Result<String, AttestationFault> {
+        let claims = Claims::of_granted(&self.issuer, ruled, granted).ok_or(AttestationFault::NothingRuns)?;
+        self.sign(&claims).ok_or(AttestationFault::Signing)
+    }
+
     fn sign(&self, claims: &Claims) -> Option<String> {
         let keys = self.all();
         let key = keys.last()?;

@@ -14,7 +14,7 @@ mod jwks;
 mod keys;
 mod verify;
 
-pub use claims::{Claims, LIFETIME_SECONDS, QwedClaims, QwedVersion, is_due};
+pub use claims::{Claims, LIFETIME_SECONDS, QwedClaims, QwedVersion, is_due, is_due_once_granted};
 pub use jwks::{Algorithm, Jwks, JwksFault, PublicKey};
 pub use keys::{AttestationFault, AttestationKeys, FILE_NAME, KEYS_LEN_MAX, RotationFault};
 pub use verify::{Attested, Reason, TOKEN_BYTES_MAX, verify};

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use interlock_core::action::{Agent, Merits, Millis, Ticket};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests};
+use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, leaf_hash};
 use interlock_core::{Code, Digest};
 
-use super::batch::{Answer, Command, Published, State, run_batch};
+use super::batch::{Answer, Command, Published, Recorded, State, run_batch};
 use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
 use super::recovery::{RecoveryFault, recover};
@@ -373,6 +373,13 @@ impl Ledger {
     /// The bytes of an entry.
     pub fn entry(&self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
         Ok(lock(&self.shared.reader).entries(index, 1)?.pop())
+    }
+
+    /// An entry, as it was answered when it was recorded.
+    pub fn recorded(&self, index: u64) -> Result<Option<Recorded>, StoreFault> {
+        let Some(bytes) = self.entry(index)? else { return Ok(None) };
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        Ok(Some(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: false, corrected: None }))
     }
 
     /// Counts a request that proved no identity.

@@ -10,13 +10,14 @@ use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body, Entry};
+use interlock_runtime::attestation::{self, Jwks};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
     Answer as Written, CheckpointFile, Command, LedgerKey, Reader, SqliteReader, SqliteStore, replay, verify,
 };
 use interlock_testkit::gate::{TestAgent, create_key, register};
 use interlock_testkit::repository;
-use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, Server};
+use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, START_MS, Server};
 
 struct Fixture {
     server: Server,
@@ -331,4 +332,39 @@ fn a_directory_of_the_first_layout_is_read_and_goes_on() {
     let kinds: Vec<_> = reader.entries(0, 100).expect("entries").iter().map(|bytes| Entry::from_bytes(bytes)).collect();
     assert!(kinds.iter().flatten().any(|entry| entry.format == 1), "old entries stay as they are");
     assert!(kinds.iter().flatten().any(|entry| matches!(&entry.body, Body::Ruled(ruled) if ruled.ticket.is_some())));
+}
+
+#[test]
+fn what_a_person_approved_carries_an_attestation_that_names_the_person() {
+    let fixture = start("");
+    let agent = register(&mut fixture.server.client(), r#"{"name":"b","type":"autonomous","principal_id":"p"}"#);
+    let agent = agent.expect("an agent");
+    let headers = [("x-agent-token", agent.token.as_str())];
+    let body = r#"{"action":{"type":"file_write"},"context":{"conversation_id":"c","step_number":1}}"#;
+    let path = format!("/agents/{}/verify", agent.id);
+    let asked = fixture.server.client().send("POST", &path, &headers, body).expect("an answer");
+    assert!(asked.body.contains("PENDING") && !asked.body.contains("attestation"), "{}", asked.body);
+    let ticket = text(&asked, "approval_id");
+    let read = || {
+        let path = format!("/approvals/{ticket}");
+        fixture.server.client().send("GET", &path, &headers, "").expect("an answer")
+    };
+    assert!(!read().body.contains("attestation"), "nobody approved it yet");
+    let approved = fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
+    assert!(approved.head.contains("qwed-attestation: "), "{}", approved.head);
+    let token = text(&read(), "attestation");
+    let keys = fixture.server.client().send("GET", "/.well-known/jwks.json", &[], "").expect("an answer");
+    let keys = Jwks::parse(&keys.body).expect("keys");
+    let now = START_MS / 1_000;
+    let claims = attestation::verify(&token, &keys, now).expect("valid").claims;
+    assert_eq!((claims.approval_id, claims.approved_by), (Some(ticket.clone()), Some("ann".to_owned())));
+    assert_eq!((claims.decision_id, claims.exp), (text(&asked, "decision_id"), now + 900));
+    let entry = fixture.reader().entries(fixture.server.ledger.size() - 1, 1).expect("entries");
+    assert_eq!(claims.leaf_hash, interlock_core::ledger::leaf_hash(&entry[0]), "it is the person's entry");
+    assert!(attestation::verify(&token, &keys, now + 900).is_err(), "it holds as long as it may be spent");
+    let body = format!(r#"{{"decision_id":"{}","success":true}}"#, text(&asked, "decision_id"));
+    let path = format!("/agents/{}/executions", agent.id);
+    let spent = fixture.server.client().send("POST", &path, &headers, &body).expect("an answer");
+    assert_eq!(spent.status, 201, "{}", spent.body);
+    assert!(!read().body.contains("attestation"), "it is spent");
 }
