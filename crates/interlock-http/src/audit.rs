@@ -18,7 +18,7 @@ use crate::write::{Object, list};
 pub(crate) async fn checkpoint(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
     let note = service.gate.ledger().checkpoint_note();
     if note.is_empty() {
-        return Err(Refusal::new(Code::RequestRoute, "there is no checkpoint yet; one is written within a second"));
+        return Err(Refusal::new(Code::FaultBusy, "there is no checkpoint yet; one is written within a second"));
     }
     Ok(text(note.to_string()))
 }
