@@ -13,6 +13,7 @@ mod gate;
 mod hostile;
 mod kill;
 mod manifests;
+mod metrics;
 mod properties;
 mod races;
 mod simulation;
