@@ -1,5 +1,8 @@
 //! `interlock audit`: checks a ledger from its entries, beside a running server or without one.
 
+mod export;
+mod proof;
+
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -18,9 +21,20 @@ pub(crate) enum AuditCommand {
     Verify(VerifyArguments),
     /// Decide every ruling again, with the recorded bundle or with another, and print what changes
     Replay(ReplayArguments),
+    /// Print the public key that checkpoints are signed with
+    Key(proof::KeyArguments),
+    /// Prove that an entry is in the ledger
+    Prove(proof::ProveArguments),
+    /// Prove that the ledger continues an earlier one
+    Consistency(proof::ConsistencyArguments),
+    /// Check a proof with the public key alone, without the ledger
+    Check(proof::CheckArguments),
+    /// Write rulings to files, with what their digests and the ledger's signature are
+    Export(export::ExportArguments),
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: interlock audit verify --data ./data")]
 pub(crate) struct VerifyArguments {
     /// Where the ledger is kept [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]
@@ -49,6 +63,11 @@ impl AuditCommand {
         match self {
             AuditCommand::Verify(arguments) => arguments.json,
             AuditCommand::Replay(arguments) => arguments.json,
+            AuditCommand::Key(arguments) => arguments.json,
+            AuditCommand::Prove(arguments) => arguments.json,
+            AuditCommand::Consistency(arguments) => arguments.json,
+            AuditCommand::Check(arguments) => arguments.json,
+            AuditCommand::Export(arguments) => arguments.json,
         }
     }
 }
@@ -57,11 +76,16 @@ pub(crate) fn run(command: &AuditCommand) -> Result<Outcome, Fault> {
     match command {
         AuditCommand::Verify(arguments) => run_verify(arguments),
         AuditCommand::Replay(arguments) => run_replay(arguments),
+        AuditCommand::Key(arguments) => proof::run_key(arguments),
+        AuditCommand::Prove(arguments) => proof::run_prove(arguments),
+        AuditCommand::Consistency(arguments) => proof::run_consistency(arguments),
+        AuditCommand::Check(arguments) => proof::run_check(arguments),
+        AuditCommand::Export(arguments) => export::run(arguments),
     }
 }
 
 /// A source that gives nothing: an audit makes no keys.
-struct NoEntropy;
+pub(crate) struct NoEntropy;
 
 impl Entropy for NoEntropy {
     fn fill(&self, _bytes: &mut [u8]) -> std::io::Result<()> {
@@ -111,7 +135,13 @@ fn open(data: &std::path::Path) -> Result<SqliteReader, Fault> {
         .map_err(|fault| Fault::with_code(Code::FaultStore, format!("{} holds no ledger: {fault}", data.display())))
 }
 
-fn progress(json: bool) -> impl FnMut(u64, u64) {
+/// What was asked for is there, and it is not sound: exit code 1.
+fn refuse(code: Code, reason: String, json: bool) -> Outcome {
+    Fault::with_code(code, reason).report(json);
+    Outcome::Refused
+}
+
+pub(crate) fn progress(json: bool) -> impl FnMut(u64, u64) {
     let shown = !json && std::io::stderr().is_terminal();
     move |done, all| {
         if shown {
@@ -121,7 +151,7 @@ fn progress(json: bool) -> impl FnMut(u64, u64) {
     }
 }
 
-fn clear_progress(json: bool) {
+pub(crate) fn clear_progress(json: bool) {
     if !json && std::io::stderr().is_terminal() {
         let _ = write!(anstream::stderr(), "\r\u{1b}[K");
     }

@@ -73,6 +73,7 @@ fn page(code: Code) -> &'static str {
         Code::ExecutionNotAllowed => page!("INTERLOCK-EXECUTION-001"),
         Code::ExecutionReported => page!("INTERLOCK-EXECUTION-002"),
         Code::ExecutionUnknown => page!("INTERLOCK-EXECUTION-003"),
+        Code::RateLimited => page!("INTERLOCK-RATE-001"),
         Code::EnvironmentLoader => page!("INTERLOCK-ENV-001"),
         Code::EnvironmentFiles => page!("INTERLOCK-ENV-002"),
         Code::EnvironmentClock => page!("INTERLOCK-ENV-003"),

@@ -2,13 +2,26 @@
 //!
 //! Exit codes everywhere: 0 verified or clean, 1 blocked or findings, 2 usage or fault.
 
+mod activity;
+mod agents;
+mod approvals;
+mod attest;
 mod audit;
+mod backup;
+mod client;
+mod config;
+mod doctor;
 mod explain;
 mod input;
+mod keys;
+mod moment;
+mod prefix;
 mod serve;
 mod snippet;
 mod state;
 mod style;
+mod table;
+mod top;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -35,6 +48,30 @@ struct Arguments {
 enum Command {
     /// Run the service: agents register, ask before they act, and get answers that are on record
     Serve(serve::ServeArguments),
+    /// Check attestations without asking a server, or print the keys to check them with
+    Attest {
+        #[command(subcommand)]
+        command: attest::AttestCommand,
+    },
+    /// See and decide what waits for a person
+    Approvals {
+        #[command(subcommand)]
+        command: approvals::ApprovalsCommand,
+    },
+    /// See, register, suspend and otherwise steer agents
+    Agents {
+        #[command(subcommand)]
+        command: agents::AgentsCommand,
+    },
+    /// Make, list and revoke the keys of those who operate the server
+    Keys {
+        #[command(subcommand)]
+        command: keys::KeysCommand,
+    },
+    /// Print what was ruled, once or as it happens
+    Activity(activity::ActivityArguments),
+    /// Watch the server on one screen: rates, queue, what waits, last rulings
+    Top(top::TopArguments),
     /// Check a ledger, or decide everything in it again
     Audit {
         #[command(subcommand)]
@@ -45,6 +82,17 @@ enum Command {
         #[command(subcommand)]
         command: state::StateCommand,
     },
+    /// Copy a data directory, beside a running server too
+    Backup(backup::BackupArguments),
+    /// Make a data directory from a backup, and verify it
+    Restore(backup::RestoreArguments),
+    /// Show every setting of the server, its value and where that comes from
+    Config {
+        #[command(subcommand)]
+        command: config::ConfigCommand,
+    },
+    /// Check installation, files, ledger and server, and say how to fix what is wrong
+    Doctor(doctor::DoctorArguments),
     /// Print what a code means and what to do about it
     Explain(explain::ExplainArguments),
     /// Print a completion script for a shell
@@ -62,33 +110,66 @@ enum Outcome {
     Refused,
 }
 
-/// Why a command could not answer: exit code 2.
+/// Why a command could not answer: exit code 2, or 1 if a server understood and refused.
 struct Fault {
-    code: Option<Code>,
+    /// A server may know codes that this version does not.
+    code: Option<String>,
     message: String,
+    /// What to do about it.
+    next: Option<String>,
+    exit: u8,
+    /// Whether trying again may help.
+    is_transient: bool,
+    /// A server's own words, for `--json`.
+    document: Option<String>,
 }
 
 impl Fault {
     fn new(message: impl Into<String>) -> Fault {
-        Fault { code: None, message: message.into() }
+        Fault { code: None, message: message.into(), next: None, exit: 2, is_transient: false, document: None }
     }
 
     fn with_code(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code: Some(code), message: message.into() }
+        Fault { code: Some(code.as_str().to_owned()), ..Fault::new(message) }
+    }
+
+    /// The same with what to do about it.
+    fn and_then_do(self, next: impl Into<String>) -> Fault {
+        Fault { next: Some(next.into()), ..self }
+    }
+
+    /// The same as an answer that is no.
+    fn refused(self) -> Fault {
+        Fault { exit: 1, ..self }
+    }
+
+    fn transient(self) -> Fault {
+        Fault { is_transient: true, ..self }
+    }
+
+    fn is_refused(&self) -> bool {
+        self.exit == 1
     }
 
     /// For people on standard error; with `--json` for programs on standard output, if that can be written.
     fn report(&self, json: bool) {
         if json {
-            let code = self.code.map_or_else(String::new, |code| format!("\"code\":{},", quote(code.as_str())));
-            let answer = format!("{{\"error\":{{{code}\"message\":{}}}}}\n", quote(&self.message));
+            let member = |name: &str, text: &Option<String>| {
+                text.as_ref().map_or_else(String::new, |text| format!("{}:{},", quote(name), quote(text)))
+            };
+            let (code, next) = (member("code", &self.code), member("next", &self.next));
+            let own = || format!("{{\"error\":{{{code}{next}\"message\":{}}}}}\n", quote(&self.message));
+            let answer = self.document.clone().unwrap_or_else(own);
             if print(answer.as_bytes()).is_ok() {
                 return;
             }
         }
-        let code = self.code.map_or_else(String::new, |code| format!(" {code}:"));
+        let code = self.code.as_ref().map_or_else(String::new, |code| format!(" {}:", visible(code)));
         let message = visible(&self.message);
         let _ = writeln!(anstream::stderr(), "{}error:{}{code} {message}", style::BAD, style::RESET);
+        if let Some(next) = &self.next {
+            let _ = writeln!(anstream::stderr(), "  {}{}{}", style::FAINT, visible(next), style::RESET);
+        }
     }
 }
 
@@ -104,8 +185,18 @@ fn main() -> ExitCode {
     // A panic is a fault like any other: it must not look like an answer.
     let outcome = std::panic::catch_unwind(|| match arguments.command {
         Command::Serve(arguments) => serve::run(&arguments),
+        Command::Attest { command } => attest::run(&command),
+        Command::Approvals { command } => approvals::run(&command),
+        Command::Agents { command } => agents::run(&command),
+        Command::Keys { command } => keys::run(&command),
+        Command::Activity(arguments) => activity::run(&arguments),
+        Command::Top(arguments) => top::run(&arguments),
         Command::Audit { command } => audit::run(&command),
         Command::State { command } => state::run(command),
+        Command::Backup(arguments) => backup::run_backup(&arguments),
+        Command::Restore(arguments) => backup::run_restore(&arguments),
+        Command::Config { command } => config::run(&command),
+        Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
         Command::Completions { shell } => completions(shell),
     });
@@ -114,7 +205,7 @@ fn main() -> ExitCode {
         Ok(Ok(Outcome::Refused)) => ExitCode::from(1),
         Ok(Err(fault)) => {
             fault.report(json);
-            ExitCode::from(2)
+            ExitCode::from(fault.exit)
         }
         Err(_) => {
             Fault::with_code(Code::FaultInternal, "internal fault; nothing was approved").report(json);
@@ -127,8 +218,18 @@ impl Command {
     fn wants_json(&self) -> bool {
         match self {
             Command::Serve(arguments) => arguments.json,
+            Command::Attest { command } => command.wants_json(),
+            Command::Approvals { command } => command.wants_json(),
+            Command::Agents { command } => command.wants_json(),
+            Command::Keys { command } => command.wants_json(),
+            Command::Activity(arguments) => arguments.server.json,
+            Command::Top(arguments) => arguments.server.json,
             Command::Audit { command } => command.wants_json(),
             Command::State { command } => command.wants_json(),
+            Command::Backup(arguments) => arguments.json,
+            Command::Restore(arguments) => arguments.json,
+            Command::Config { command } => command.wants_json(),
+            Command::Doctor(arguments) => arguments.json,
             Command::Explain(arguments) => arguments.json,
             Command::Completions { .. } => false,
         }
@@ -144,9 +245,15 @@ fn completions(shell: clap_complete::Shell) -> Result<Outcome, Fault> {
 
 /// Writes to standard output; a reader that has seen enough is no fault.
 fn print(bytes: &[u8]) -> Result<(), Fault> {
+    print_open(bytes).map(|_| ())
+}
+
+/// The same; says whether anyone still reads.
+fn print_open(bytes: &[u8]) -> Result<bool, Fault> {
     let mut out = anstream::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(reason) if reason.kind() != std::io::ErrorKind::BrokenPipe => Err(reason.into()),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(reason) if reason.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(reason) => Err(reason.into()),
     }
 }

@@ -12,7 +12,8 @@ use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
-use interlock_http::Service;
+use interlock_http::{Service, Tls};
+use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
@@ -25,6 +26,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{Fault, Outcome, print, style};
 
+/// Where to listen unless told otherwise.
+pub(crate) const LISTEN: &str = "127.0.0.1:7878";
+
 #[derive(Debug, Args)]
 #[command(after_help = "Example: interlock serve --data ./data --listen 127.0.0.1:7878
 
@@ -35,11 +39,17 @@ pub(crate) struct ServeArguments {
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Address and port to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7878")]
+    #[arg(long, value_name = "ADDR", default_value = LISTEN)]
     listen: SocketAddr,
     /// Directory with interlock.toml [default: DATA/bundle, else what is built in]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
+    /// Serve HTTPS with this chain of certificates (PEM, the server's own first); needs --tls-key
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate (PEM, not encrypted, readable by its owner only)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
     /// Print where everything is as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -85,6 +95,8 @@ struct Ready {
     key: String,
     key_from: String,
     ledger: Ledger,
+    attestation: Arc<AttestationKeys>,
+    tls: Option<Tls>,
     /// Held until the end.
     _data: DataDirectory,
 }
@@ -105,6 +117,13 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     for word in check_environment(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))? {
         let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
     }
+    let tls = match (&arguments.tls_cert, &arguments.tls_key) {
+        (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
+        (None, None) => None,
+        (Some(_), None) | (None, Some(_)) => {
+            return Err(Refused::Fault(Fault::new("--tls-cert and --tls-key come together")));
+        }
+    };
     let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
     if let Some(home) = places.key.parent() {
         make_directory(home)?;
@@ -116,12 +135,14 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         Ok(key) if !key.is_empty() => (key, "INTERLOCK_OPERATOR_KEY".to_owned()),
         _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
     };
-    let (bundle, bundle_from) =
-        load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(arguments, &places)?)?;
+    let own = [&arguments.bundle, &arguments.tls_cert, &arguments.tls_key];
+    let own: Vec<&Path> = own.into_iter().filter_map(|path| path.as_deref()).collect();
+    let (bundle, bundle_from) = load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(&own, &places)?)?;
     let bundle = Arc::new(bundle);
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
         LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
+    let attestation = Arc::new(AttestationKeys::open(data.path(), signing.origin())?);
     let ports = Ports {
         store: Box::new(store),
         clock: Arc::new(SystemClock),
@@ -130,13 +151,13 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
-    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
+    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, attestation, tls, _data: data })
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
-fn own_places(arguments: &ServeArguments, places: &Places) -> Result<Vec<String>, StartupFault> {
+pub(crate) fn own_places(more: &[&Path], places: &Places) -> Result<Vec<String>, StartupFault> {
     let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
-    own.extend(arguments.bundle.clone());
+    own.extend(more.iter().map(|path| path.to_path_buf()));
     let mut resolved = Vec::new();
     for path in own {
         // What is not there needs no guarding: a key from the environment has no file.
@@ -196,9 +217,10 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
         let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
         let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
+        let service = service.with_attestation(Arc::clone(&ready.attestation));
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
-        let served = interlock_http::serve(service, listener, stop).await;
+        let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
     })?;
     Ok(Outcome::Clean)
@@ -225,10 +247,11 @@ fn shell_word(text: &str) -> String {
 fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
     let (data, entries) = (ready.places.data.display().to_string(), ready.ledger.size());
     let (version, digest) = (env!("CARGO_PKG_VERSION"), ready.bundle.digest());
+    let scheme = if ready.tls.is_some() { "https" } else { "http" };
     if json {
         return format!(
             "{{\"listen\":{},\"data\":{},\"key\":{},\"entries\":{entries},\"bundle\":{}}}\n",
-            quote(&format!("http://{address}")),
+            quote(&format!("{scheme}://{address}")),
             quote(&data),
             quote(&ready.key_from),
             quote(&digest.to_string()),
@@ -240,13 +263,13 @@ fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
         format!("$(cat {})", shell_word(&ready.key_from))
     };
     format!(
-        "{}Interlock {version}{} listens on http://{address}
+        "{}Interlock {version}{} listens on {scheme}://{address}
   data    {} (entries: {entries})
   key     {}
   bundle  {} ({digest})
 
 Register an agent:
-  curl -s http://{address}/agents/register -H \"Authorization: Bearer {key}\" \\
+  curl -s {scheme}://{address}/agents/register -H \"Authorization: Bearer {key}\" \\
     -d '{{\"name\":\"first\",\"type\":\"supervised\",\"principal_id\":\"me\"}}'
 Stop with Ctrl-C.
 ",

@@ -49,7 +49,9 @@ pub(crate) struct VerifyArguments {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit codes: 0 clean, 1 findings, 2 usage or fault.")]
+#[command(after_help = "Example: interlock state lint guard.json
+
+Exit codes: 0 clean, 1 findings, 2 usage or fault.")]
 pub(crate) struct LintArguments {
     /// The guard file (`-`: standard input)
     guard: String,

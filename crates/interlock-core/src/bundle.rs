@@ -484,6 +484,24 @@ fn check_address(what: &str, address: &str) -> Result<(), BundleError> {
     Err(BundleError(format!("{what}: an address `https://HOST[:PORT]/PATH` without user, password or fragment")))
 }
 
+/// The keys that an `interlock.toml` sets, dotted, tables down to their values; lists count as one key.
+pub fn keys_given(text: &str) -> Result<Vec<String>, BundleError> {
+    fn collect(prefix: &str, table: &toml::Table, keys: &mut Vec<String>) {
+        for (key, value) in table {
+            let key = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+            match value.as_table() {
+                Some(table) => collect(&key, table, keys),
+                None => keys.push(key),
+            }
+        }
+    }
+    let table: toml::Table =
+        toml::from_str(text).map_err(|error| BundleError(error.to_string().trim_end().to_owned()))?;
+    let mut keys = Vec::new();
+    collect("", &table, &mut keys);
+    Ok(keys)
+}
+
 fn check_name(section: &str, name: &str) -> Result<(), BundleError> {
     match ActionName::parse(name).as_str() {
         Some(_) => Ok(()),

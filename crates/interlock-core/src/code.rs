@@ -78,6 +78,7 @@ codes! {
     ExecutionNotAllowed = "INTERLOCK-EXECUTION-001", "the decision lets nothing run";
     ExecutionReported = "INTERLOCK-EXECUTION-002", "the execution is reported already";
     ExecutionUnknown = "INTERLOCK-EXECUTION-003", "there is no such decision of this agent";
+    RateLimited = "INTERLOCK-RATE-001", "too many requests a minute";
     EnvironmentLoader = "INTERLOCK-ENV-001", "the environment loads foreign code";
     EnvironmentFiles = "INTERLOCK-ENV-002", "files are open to other users";
     EnvironmentClock = "INTERLOCK-ENV-003", "the clock is behind the ledger";

@@ -13,6 +13,7 @@
 //! | rules on arguments, paths and hosts | [`rule`] |
 //! | what an operator configures | [`bundle`] |
 //! | entries, their tree, and what follows from them | [`ledger`] |
+//! | times as they are written | [`instant`] |
 //! | every code | [`code`] |
 
 #![deny(
@@ -31,6 +32,7 @@ pub mod bundle;
 pub mod code;
 mod digest;
 mod display;
+pub mod instant;
 pub mod json;
 pub mod ledger;
 pub mod rule;

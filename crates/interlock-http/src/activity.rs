@@ -18,6 +18,8 @@ use crate::write::{Object, list, time};
 
 /// How many entries one request looks at; more are on the next page.
 const LOOKED_AT_MAX: usize = 10_000;
+/// How many agents are read at a time.
+const AGENTS_PAGE: usize = 500;
 /// How many entries of all agents are read at a time.
 const PAGE: u64 = 256;
 
@@ -43,6 +45,10 @@ impl Period {
 
     fn is_after(self, at: Millis) -> bool {
         self.to.is_some_and(|to| at >= to)
+    }
+
+    fn holds(self, at: Millis) -> bool {
+        !self.is_before(at) && !self.is_after(at)
     }
 
     fn is_whole(self) -> bool {
@@ -113,19 +119,16 @@ impl Service {
         period: Period,
     ) -> Result<String, Refusal> {
         let cipher = cursor_cipher(agent);
-        let mut rows = Vec::new();
-        let mut summary = Summary::default();
-        let mut next = Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher));
-        // Where the next page begins, once this one is full.
-        let mut page_end = None;
+        let (mut rows, mut summary) = (Vec::new(), Summary::default());
+        let mut at = Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher));
+        // The first ruling of the next page, once this one is full.
+        let mut next = None;
         let mut looked_at = 0_usize;
         // Without a period the totals are in the agent's row; with one they are counted on the first page.
         let counts_on = !period.is_whole() && cursor.is_none();
-        while let Some(index) = next {
-            if rows.len() == limit && page_end.is_none() {
-                page_end = Some(index);
-            }
-            if looked_at >= LOOKED_AT_MAX || (page_end.is_some() && !counts_on) {
+        while let Some(index) = at.filter(|_| next.is_none() || counts_on) {
+            if looked_at >= LOOKED_AT_MAX {
+                next = next.or(Some(index));
                 break;
             }
             looked_at = looked_at.saturating_add(1);
@@ -134,64 +137,85 @@ impl Service {
             let entry = own.ok_or_else(|| {
                 malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
             })?;
-            next = entry.previous;
-            if period.is_before(entry.at) {
-                next = None;
-                break;
-            }
-            if let Some(ruled) = entry.body.ruled().filter(|_| !period.is_after(entry.at)) {
-                summary.count(ruled.ruling.decision);
-                if page_end.is_none() {
-                    rows.push(self.row(&entry, index, ruled, false)?);
-                }
+            at = entry.previous.filter(|_| !period.is_before(entry.at));
+            let Some(ruled) = entry.body.ruled().filter(|_| period.holds(entry.at)) else { continue };
+            summary.count(ruled.ruling.decision);
+            if rows.len() < limit {
+                rows.push(self.row(&entry, index, ruled, false)?);
+            } else {
+                next = next.or(Some(index));
             }
         }
         if period.is_whole() {
             summary.counts = agent.totals;
         }
-        summary.complete = period.is_whole() || (counts_on && next.is_none());
-        // The first entry is the registration, which is no ruling.
-        let next = page_end.or(next).filter(|index| !self.is_registration(*index));
-        let body = Object::new()
-            .raw("activities", list(rows.into_iter()))
-            .limit("next_cursor", next.map(|index| format!("\"{}\"", index ^ cipher)));
-        let body = if cursor.is_none() { body.raw("summary", summary.show()) } else { body };
-        Ok(body.end())
+        summary.complete = period.is_whole() || at.is_none();
+        Ok(page(rows, next.map(|index| index ^ cipher), cursor.is_none().then_some(&summary)))
     }
 
     /// Goes back through all entries, from the last one, from the end of the period, or from a cursor on.
     fn all_activity(&self, limit: usize, cursor: Option<u64>, period: Period) -> Result<String, Refusal> {
         let mut end = match cursor {
-            Some(cursor) => cursor.min(self.gate.ledger().size()),
+            Some(cursor) => cursor.saturating_add(1).min(self.gate.ledger().size()),
             None => self.end_of(period)?,
         };
-        let (mut rows, mut looked_at, mut done) = (Vec::new(), 0_usize, false);
-        while end > 0 && rows.len() < limit && looked_at < LOOKED_AT_MAX && !done {
+        let (mut rows, mut summary, mut looked_at) = (Vec::new(), Summary::default(), 0_usize);
+        let (mut next, mut done) = (None, false);
+        let counts_on = !period.is_whole() && cursor.is_none();
+        while end > 0 && !done && (next.is_none() || counts_on) {
+            if looked_at >= LOOKED_AT_MAX {
+                next = next.or(end.checked_sub(1));
+                break;
+            }
             let from = end.saturating_sub(PAGE);
             let count = usize::try_from(end.saturating_sub(from)).unwrap_or(0);
-            let page = self.gate.ledger().with_reader(|reader| reader.entries(from, count));
-            let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
-            for (index, bytes) in (from..).zip(&page).collect::<Vec<_>>().into_iter().rev() {
-                if rows.len() == limit {
-                    break;
-                }
-                end = index;
-                looked_at = looked_at.saturating_add(1);
+            let read = self.gate.ledger().with_reader(|reader| reader.entries(from, count));
+            let read = read.map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            looked_at = looked_at.saturating_add(read.len());
+            for (index, bytes) in (from..).zip(&read).collect::<Vec<_>>().into_iter().rev() {
                 let entry = Entry::from_bytes(bytes).map_err(|_| Refusal::of_code(Code::FaultStore))?;
                 if period.is_before(entry.at) {
                     done = true;
                     break;
                 }
-                if let Some(ruled) = entry.body.ruled().filter(|_| !period.is_after(entry.at)) {
+                let Some(ruled) = entry.body.ruled().filter(|_| period.holds(entry.at)) else { continue };
+                summary.count(ruled.ruling.decision);
+                if rows.len() < limit {
                     rows.push(self.row(&entry, index, ruled, true)?);
+                } else {
+                    next = next.or(Some(index));
                 }
             }
+            end = from;
         }
-        let next = (end > 0 && !done).then_some(end);
-        let body = Object::new()
-            .raw("activities", list(rows.into_iter()))
-            .limit("next_cursor", next.map(|index| format!("\"{index}\"")));
-        Ok(body.end())
+        summary.complete = done || end == 0;
+        if period.is_whole() && cursor.is_none() {
+            summary = self.totals()?;
+        }
+        Ok(page(rows, next, cursor.is_none().then_some(&summary)))
+    }
+
+    /// The totals of all agents, as their rows have them.
+    fn totals(&self) -> Result<Summary, Refusal> {
+        let mut summary = Summary { complete: true, ..Summary::default() };
+        let (mut after, mut looked_at) = (String::new(), 0_usize);
+        loop {
+            let agents =
+                self.gate.ledger().agents(&after, AGENTS_PAGE).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            for agent in &agents {
+                for (count, total) in summary.counts.iter_mut().zip(agent.totals) {
+                    *count = count.saturating_add(total);
+                }
+                after.clone_from(&agent.profile.agent_id);
+            }
+            looked_at = looked_at.saturating_add(agents.len());
+            if agents.len() < AGENTS_PAGE {
+                return Ok(summary);
+            }
+            if looked_at >= LOOKED_AT_MAX {
+                return Ok(Summary { complete: false, ..summary });
+            }
+        }
     }
 
     /// The index after the last entry of a period: entries are in the order of time, so halving finds it.
@@ -215,11 +239,6 @@ impl Service {
     fn read_entry(&self, index: u64) -> Result<Option<Entry>, Refusal> {
         let found = self.gate.ledger().entry(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
         Ok(found.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
-    }
-
-    fn is_registration(&self, index: u64) -> bool {
-        let entry = self.read_entry(index).ok().flatten();
-        entry.is_some_and(|entry| matches!(entry.body, EntryBody::Registered(_)))
     }
 
     fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<String, Refusal> {
@@ -252,6 +271,14 @@ impl Service {
         };
         Ok(object.end())
     }
+}
+
+fn page(rows: Vec<String>, next: Option<u64>, summary: Option<&Summary>) -> String {
+    Object::new()
+        .raw("activities", list(rows.into_iter()))
+        .limit("next_cursor", next.map(|index| format!("\"{index}\"")))
+        .optional("summary", summary.map(Summary::show))
+        .end()
 }
 
 fn shown(object: Object, executed: &Executed, at: Millis) -> Object {

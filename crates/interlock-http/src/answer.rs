@@ -10,6 +10,7 @@ use interlock_core::ledger::Ruled;
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
 
+use crate::attest::carry;
 use crate::write::{Object, time};
 
 /// A request that gets no ruling.
@@ -134,6 +135,7 @@ fn status_of(code: Code) -> StatusCode {
         | Code::ExecutionNotAllowed
         | Code::ExecutionReported => StatusCode::CONFLICT,
         Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
         Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
         Code::LoopLength
@@ -170,6 +172,8 @@ pub(crate) struct Asked {
     pub(crate) door: Door,
     /// The action as JSON up to its query, and what follows it; to put a corrected query in between.
     pub(crate) around_query: Option<(String, String)>,
+    /// The token that the answer carries.
+    pub(crate) attestation: Option<String>,
 }
 
 /// What was recorded; anything else is a refusal, and what could not be meant is a fault.
@@ -202,9 +206,8 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
         .raw("enforced", !is_dry_run(ruled) && !ruled.observed)
         .optional_object("verification", verification.as_ref(), verification_object)
         .optional_object("error", error.as_ref(), error_object);
-    if let (Some(corrected), Some((before, after))) = (&recorded.corrected, &asked.around_query) {
-        let query = interlock_core::json::quote(corrected);
-        object = object.raw("corrected_action", format!("{before}{query}{after}"));
+    if let Some(corrected) = corrected_action(recorded, asked) {
+        object = object.raw("corrected_action", corrected);
     }
     if let Some(ticket) = &ruled.ticket {
         object = object.text("approval_id", &ticket.approval_id).text("expires_at", &time(ticket.expires_at));
@@ -223,8 +226,15 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
     }
     let object = object
         .object("budget_remaining", |object| remaining_object(object, remaining))
-        .text("leaf_hash", &recorded.leaf.to_string());
-    json(status, object.end())
+        .text("leaf_hash", &recorded.leaf.to_string())
+        .optional_text("attestation", asked.attestation.as_deref());
+    carry(json(status, object.end()), asked.attestation.as_deref())
+}
+
+/// The action with its corrected query, as JSON.
+pub(crate) fn corrected_action(recorded: &Recorded, asked: &Asked) -> Option<String> {
+    let (corrected, (before, after)) = (recorded.corrected.as_ref()?, asked.around_query.as_ref()?);
+    Some(format!("{before}{}{after}", interlock_core::json::quote(corrected)))
 }
 
 fn is_dry_run(ruled: &Ruled) -> bool {

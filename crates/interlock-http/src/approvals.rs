@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
-use crate::auth::{Credentials, Reading};
+use crate::auth::{Credentials, Operator, Reading};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, reason, text_or_null};
 use crate::routes::{Answered, Parts, parts, read_body};
@@ -33,18 +33,25 @@ pub(crate) async fn approvals(
     service.count_request();
     let credentials = Credentials::read(&headers);
     let query = Query::read(query.as_deref(), &["status", "agent", "limit", "cursor"])?;
-    let agent = query.text("agent").map(str::to_owned);
-    let reading = match (&agent, service.operator(&credentials)) {
-        (None, Ok(operator)) => {
-            operator.only(&[Role::Admin, Role::Approver])?;
-            Reading::Operator
+    let asked_for = query.text("agent").map(str::to_owned);
+    let (agent, reader) = match (asked_for, service.operator(&credentials)) {
+        (None, Ok(operator)) => (None, Reader::Operator(operator)),
+        (None, Err(refusal)) => {
+            let Some(token) = credentials.agent_token(None) else { return Err(refusal) };
+            let agent = service.gate.ledger().agent_by_token(token).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            // A bearer token may have been meant as a key.
+            let agent = agent.ok_or_else(|| if credentials.is_agent() { Refusal::wrong_token() } else { refusal })?;
+            (Some(agent.profile.agent_id.clone()), Reader::Agent)
         }
-        (None, Err(refusal)) => return Err(refusal),
-        (Some(id), _) => {
-            let found = service.find_agent(id)?;
+        (Some(id), operator) => {
+            let found = service.find_agent(&id)?;
             let reading = service.check_reader(&credentials, found.as_deref())?;
             found.ok_or_else(Refusal::unknown_agent)?;
-            reading
+            match (reading, operator) {
+                (Reading::Operator, Ok(operator)) => (Some(id), Reader::Operator(operator)),
+                (Reading::Operator, Err(refusal)) => return Err(refusal),
+                (Reading::Agent, _) => (Some(id), Reader::Agent),
+            }
         }
     };
     let status = match query.text("status") {
@@ -55,7 +62,7 @@ pub(crate) async fn approvals(
         ),
     };
     let (limit, before) = (query.limit()?, query.cursor()?);
-    let read = tokio::task::spawn_blocking(move || service.list_tickets(agent, status, limit, before, reading));
+    let read = tokio::task::spawn_blocking(move || service.list_tickets(agent, status, limit, before, &reader));
     let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
     Ok(answer_json(StatusCode::OK, body))
 }
@@ -228,6 +235,12 @@ fn read_execution(body: &Body<'_>, agent: String, token: interlock_core::Digest)
     })
 }
 
+/// Who lists tickets.
+enum Reader {
+    Agent,
+    Operator(Operator),
+}
+
 impl Service {
     async fn merits(self: &Arc<Self>, agent: Arc<Agent>) -> Result<Merits, Refusal> {
         let service = Arc::clone(self);
@@ -270,19 +283,20 @@ impl Service {
         found.ok_or_else(|| Refusal::of_code(Code::ApprovalUnknown))
     }
 
-    /// A ticket for an operator, or for the agent whose it is; for everybody else there is none.
+    /// A ticket for an operator, or for the agent whose it is; for other agents there is none.
     fn readable_ticket(&self, id: &str, credentials: &Credentials) -> Result<(Ticket, Reading), Refusal> {
         let operator = self.operator(credentials);
-        if let (Err(refusal), false) = (&operator, credentials.names_agent()) {
-            return Err(refusal.clone());
+        if let Err(refusal) = &operator {
+            let token = credentials.agent_token(None).ok_or_else(|| refusal.clone())?;
+            let asking = self.gate.ledger().agent_by_token(token).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let asking = asking.ok_or_else(Refusal::wrong_token)?;
+            let own = self.ticket(id)?;
+            let is_own = own.agent == asking.profile.agent_id;
+            return if is_own { Ok((own, Reading::Agent)) } else { Err(Refusal::of_code(Code::ApprovalUnknown)) };
         }
         let ticket = self.ticket(id)?;
         let agent = self.find_agent(&ticket.agent)?;
-        match self.check_reader(credentials, agent.as_deref()) {
-            Ok(reading) => Ok((ticket, reading)),
-            Err(refusal) if operator.is_ok() => Err(refusal),
-            Err(_) => Err(Refusal::of_code(Code::ApprovalUnknown)),
-        }
+        self.check_reader(credentials, agent.as_deref()).map(|reading| (ticket, reading))
     }
 
     fn list_tickets(
@@ -291,7 +305,7 @@ impl Service {
         status: Option<TicketStatus>,
         limit: usize,
         before: Option<u64>,
-        reading: Reading,
+        reader: &Reader,
     ) -> Result<String, Refusal> {
         let undecided = matches!(status, Some(TicketStatus::Pending | TicketStatus::Expired));
         let mut query = TicketQuery { before, agent, undecided };
@@ -308,6 +322,16 @@ impl Service {
                 }
                 looked_at = looked_at.saturating_add(1);
                 query.before = Some(ticket.opened);
+                let reading = match reader {
+                    Reader::Agent => Reading::Agent,
+                    Reader::Operator(operator) => {
+                        let agent = self.find_agent(&ticket.agent)?;
+                        if !agent.is_some_and(|agent| operator.may_read(&agent)) {
+                            continue;
+                        }
+                        Reading::Operator
+                    }
+                };
                 if status.is_none_or(|status| ticket.status(now) == status) {
                     shown.push(self.show_ticket(&ticket, reading)?);
                 }

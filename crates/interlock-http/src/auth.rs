@@ -30,6 +30,8 @@ pub(crate) struct Operator {
     pub(crate) role: Role,
     /// The highest trust agents may be registered with; `None` is any.
     pub(crate) max_trust: Option<Trust>,
+    /// The SHA-256 of the key.
+    pub(crate) digest: Digest,
 }
 
 impl Operator {
@@ -71,6 +73,11 @@ impl Credentials {
         tokens.all(|token| token.same_as(first)).then_some(first)
     }
 
+    /// Whether the headers have a token where only agents have one.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.agent_token.is_some()
+    }
+
     /// Whether the headers have a token at all.
     pub(crate) fn names_agent(&self) -> bool {
         self.agent_token.is_some() || self.bearer.is_some()
@@ -94,12 +101,12 @@ impl Service {
         }
         if key.same_as(self.operator) {
             let actor = Actor { name: "operator".to_owned(), key_id: None };
-            return Ok(Operator { actor, role: Role::Admin, max_trust: None });
+            return Ok(Operator { actor, role: Role::Admin, max_trust: None, digest: key });
         }
         let found = self.gate.ledger().operator_key(key).filter(|known| known.digest.same_as(key));
         let known = found.ok_or_else(refused)?;
         let actor = Actor { name: known.name.clone(), key_id: Some(known.key_id.clone()) };
-        Ok(Operator { actor, role: known.role, max_trust: known.max_trust })
+        Ok(Operator { actor, role: known.role, max_trust: known.max_trust, digest: key })
     }
 
     /// An admin.

@@ -11,7 +11,11 @@
 //! | checkpoint and entries | `audit.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | attestations and their keys | `attest.rs` |
 //! | connections, timeouts, stopping | `server.rs` |
+//! | certificates and handshakes | `tls.rs` |
+//! | how many requests a minute | `rate.rs` |
+//! | webhooks | [`deliver`] |
 //! | the description of it all | `openapi.json` |
 
 #![deny(
@@ -28,26 +32,33 @@ mod activity;
 mod agents;
 mod answer;
 mod approvals;
+mod attest;
 mod audit;
 mod auth;
+pub mod deliver;
 mod keys;
 mod metrics;
 mod query;
+mod rate;
 mod register;
 mod request;
 mod routes;
 mod server;
 mod state;
+mod tls;
 mod write;
 
+pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
-pub use server::{ServeFault, serve};
+pub use server::{ServeFault, serve, serve_with};
+pub use tls::Tls;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
+use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::gate::Gate;
 
@@ -60,9 +71,12 @@ pub struct Service {
     /// The guards of the bundle, with their commit roots held open.
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
+    /// Without keys nothing that needs an attestation is answered as approved.
+    attestation: OnceLock<Arc<AttestationKeys>>,
     metrics: metrics::HttpMetrics,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
+    rate: RateLimiter,
 }
 
 /// A source of random bytes that can be shown.
@@ -75,8 +89,9 @@ impl std::fmt::Debug for EntropyPort {
 }
 
 impl Service {
-    /// A service in front of a gate.
+    /// A service in front of a gate, with the limits of its bundle.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        let limits = RateLimits::of(&gate.bundle());
         Arc::new(Service {
             files: gate
                 .bundle()
@@ -87,8 +102,10 @@ impl Service {
             gate,
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
+            attestation: OnceLock::new(),
             metrics: metrics::HttpMetrics::default(),
             stopping: tokio::sync::watch::Sender::new(false),
+            rate: RateLimiter::new(limits),
         })
     }
 }

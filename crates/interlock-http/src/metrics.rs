@@ -11,6 +11,7 @@ use interlock_runtime::ledger::Ledger;
 pub(crate) struct HttpMetrics {
     pub(crate) requests: AtomicU64,
     pub(crate) connections: AtomicU64,
+    pub(crate) limited: AtomicU64,
     decisions: [AtomicU64; 5],
 }
 
@@ -29,6 +30,7 @@ impl HttpMetrics {
         #[rustfmt::skip]
         let rows = [
             ("interlock_http_requests_total", "counter", "Requests that reached a route.", read(&self.requests)),
+            ("interlock_rate_limited_total", "counter", "Requests refused by a rate limit.", read(&self.limited)),
             ("interlock_http_connections", "gauge", "Open connections.", read(&self.connections)),
             ("interlock_ledger_entries", "gauge", "Entries in the ledger.", ledger.size()),
             ("interlock_ledger_ready", "gauge", "1 if commands are accepted.", u64::from(ledger.is_ready())),

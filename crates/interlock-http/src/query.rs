@@ -2,7 +2,7 @@
 
 use interlock_core::Code;
 use interlock_core::action::Millis;
-use interlock_runtime::clock::parse_time;
+use interlock_core::instant;
 
 use crate::answer::Refusal;
 use crate::request::malformed;
@@ -81,7 +81,7 @@ impl Query {
     pub(crate) fn time(&self, name: &str) -> Result<Option<Millis>, Refusal> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let refused = || malformed(format!("{name} must be a time such as 2026-11-15T12:00:00Z, or milliseconds"));
-        parse_time(text).map(Some).ok_or_else(refused)
+        instant::parse(text).map(Some).ok_or_else(refused)
     }
 }
 

@@ -130,10 +130,7 @@ impl<'t> Body<'t> {
         let mut facts = Facts::new(door, ActionName::parse(kind), fingerprint(&action), context);
         if let Some(options) = object_or_null(root, "options")? {
             only(options, &["require_attestation", "risk_threshold", "dry_run"])?;
-            if boolean(options, "require_attestation")? {
-                // Approving without what was asked for would be less than was asked for.
-                return Err(malformed("options.require_attestation: this version issues no attestations"));
-            }
+            facts.require_attestation = boolean(options, "require_attestation")?;
             facts.dry_run = boolean(options, "dry_run")?;
             facts.risk_threshold = match text_or_null(options, "risk_threshold")?.and_then(|word| word.as_str()) {
                 Some(word) => Some(

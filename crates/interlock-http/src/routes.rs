@@ -10,6 +10,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -24,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
+use crate::attest;
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
@@ -41,9 +43,18 @@ const KEY_BYTES_MAX: usize = 255;
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
-    Router::new()
+    let no_method = async || {
+        let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
+        refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
+    };
+    // Probes are not limited. Rulings know their agent before anything else, so they count themselves.
+    let unlimited = Router::new()
         .route("/healthz", get(async || text("ok\n")))
         .route("/readyz", get(ready))
+        .route("/agents/{id}/verify", post(verify))
+        .route("/agents/{id}/tools/{tool}", post(tool))
+        .method_not_allowed_fallback(no_method);
+    let limited = Router::new()
         .route("/metrics", get(metrics))
         .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
         .route("/agents/register", post(register))
@@ -51,8 +62,6 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/agents/{id}", get(agent))
         .route("/agents/{id}/budget", get(budget))
         .route("/agents/{id}/activity", get(activity::of_agent))
-        .route("/agents/{id}/verify", post(verify))
-        .route("/agents/{id}/tools/{tool}", post(tool))
         .route("/agents/{id}/executions", post(approvals::execution))
         .route("/agents/{id}/trust", post(approvals::trust))
         .route("/agents/{id}/suspend", deed(Deed::Suspend))
@@ -72,12 +81,12 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/audit/checkpoint", get(audit::checkpoint))
         .route("/audit/entries", get(audit::entries))
         .route("/state/verify", post(state_verify))
-        .method_not_allowed_fallback(async || {
-            let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
-            refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
-        })
+        .route("/.well-known/jwks.json", get(attest::jwks))
+        .route("/attestation/rotate", post(attest::rotate))
+        .method_not_allowed_fallback(no_method)
         .fallback(async || Refusal::new(Code::RequestRoute, "no such route; see /openapi.json"))
-        .with_state(service)
+        .layer(from_fn_with_state(Arc::clone(&service), crate::rate::limited));
+    limited.merge(unlimited).with_state(service)
 }
 
 /// The route of something that is done to an agent.
@@ -196,18 +205,35 @@ impl Service {
     /// A ruling: authenticate, read, screen, verify, submit, render.
     async fn rule(&self, door: Door, id: String, tool: String, request: Request) -> Response {
         self.count_request();
-        let response = self.try_rule(door, &id, &tool, request).await;
-        response.unwrap_or_else(|refusal| {
+        let credentials = Credentials::read(request.headers());
+        let agent = self.find_agent(&id);
+        let known = agent.as_ref().ok().and_then(Option::as_deref);
+        let key = credentials.agent_token(None).filter(|token| known.is_some_and(|agent| agent.has_token(*token)));
+        let verdict = match self.limit(key) {
+            Ok(verdict) => verdict,
+            Err((verdict, refusal)) => return verdict.tell(refusal.decided().into_response()),
+        };
+        let response = match agent.and_then(|agent| agent.ok_or_else(Refusal::unknown_agent)) {
+            Ok(agent) => self.try_rule(door, &agent, &credentials, &id, &tool, request).await,
+            Err(refusal) => Err(refusal),
+        };
+        verdict.tell(response.unwrap_or_else(|refusal| {
             if matches!(refusal.code(), Code::AgentUnknown | Code::AgentToken) {
                 self.gate.ledger().count_unauthenticated(refusal.code());
             }
             refusal.decided().into_response()
-        })
+        }))
     }
 
-    async fn try_rule(&self, door: Door, id: &str, tool: &str, request: Request) -> Answered {
-        let agent = self.find_agent(id)?.ok_or_else(Refusal::unknown_agent)?;
-        let credentials = Credentials::read(request.headers());
+    async fn try_rule(
+        &self,
+        door: Door,
+        agent: &Agent,
+        credentials: &Credentials,
+        id: &str,
+        tool: &str,
+        request: Request,
+    ) -> Answered {
         let opened_at = self.gate.ledger().size();
         // Header credentials are checked before the body is read.
         if credentials.names_agent() {
@@ -222,7 +248,7 @@ impl Service {
             // Without a token in the headers nobody is known to have asked.
             Err(refusal) => {
                 return match credentials.agent_token(None) {
-                    Some(token) => Ok(self.record_malformed(&agent, token, &refusal, door).await),
+                    Some(token) => Ok(self.record_malformed(agent, token, &refusal, door).await),
                     None => Err(refusal),
                 };
             }
@@ -239,18 +265,18 @@ impl Service {
         });
         let (Question { mut facts, action }, key) = match read {
             Ok(read) => read,
-            Err(refusal) => return Ok(self.record_malformed(&agent, token, &refusal, door).await),
+            Err(refusal) => return Ok(self.record_malformed(agent, token, &refusal, door).await),
         };
         facts.opened_at = opened_at;
         let idempotency = key.map(|key| Idempotency { key, request: body.digest(&path) });
         let reservation = if facts.dry_run { None } else { self.gate.reserve(&facts, id) };
         if reservation.is_none() && !facts.dry_run && idempotency.is_none() {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
-            return Ok(self.record_malformed(&agent, token, &refusal, door).await);
+            return Ok(self.record_malformed(agent, token, &refusal, door).await);
         }
-        let asked = Asked { door, around_query: around_query(&action) };
+        let mut asked = Asked { door, around_query: around_query(&action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| body.kept_text(door, tool));
-        let asking = Asking { agent: &agent, token, facts, action, idempotency, text };
+        let asking = Asking { agent, token, facts, action, idempotency, text };
         let command = self.gate.prepare(&asking);
         let mut answer = self.submit(command).await;
         if let Answer::NeedsEvidence(bundle) = &answer {
@@ -262,6 +288,7 @@ impl Service {
         }
         drop(reservation);
         self.count_decision(&answer);
+        asked.attestation = self.attest(&answer, &asked)?;
         Ok(answer::ruling(answer, &asked))
     }
 
@@ -278,7 +305,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, around_query: None })
+        answer::ruling(answer, &Asked { door, around_query: None, attestation: None })
     }
 
     fn count_decision(&self, answer: &Answer) {

@@ -12,10 +12,11 @@ use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use interlock_runtime::startup::room_for_connections;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use crate::Service;
 use crate::routes::router;
+use crate::tls::Tls;
 
 /// How many connections may be open, if the system allows as many files; more wait.
 const CONNECTIONS_MAX: usize = 10_000;
@@ -49,11 +50,23 @@ pub async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeFault> {
+    serve_with(service, listener, None, stop).await
+}
+
+/// The same, with TLS if there is a certificate.
+pub async fn serve_with(
+    service: Arc<Service>,
+    listener: TcpListener,
+    tls: Option<Tls>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeFault> {
     let routes = router(Arc::clone(&service));
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(room_for_connections(CONNECTIONS_MAX)));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64);
+    // Dropped when the server stops: nothing was asked yet in a handshake, so none is waited for.
+    let (shaking_hands, stopped) = watch::channel(());
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
@@ -65,17 +78,30 @@ pub async fn serve(
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes.clone()));
-        let connection = graceful.watch(connection);
+        let (http, routes, watcher) = (http.clone(), routes.clone(), graceful.watcher());
         let counted = Arc::clone(&service);
-        tokio::spawn(async move {
-            counted.metrics.connections.fetch_add(1, Ordering::Relaxed);
-            // A connection that breaks changes nothing: what was submitted is decided on all the same.
-            let _ = connection.await;
-            counted.metrics.connections.fetch_sub(1, Ordering::Relaxed);
-            drop(permit);
-        });
+        match tls.clone() {
+            None => tokio::spawn(async move {
+                let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+                counted.count_connection(watcher.watch(connection)).await;
+                drop(permit);
+            }),
+            Some(tls) => {
+                let mut stopped = stopped.clone();
+                tokio::spawn(async move {
+                    let handshake = tokio::select! {
+                        handshake = tls.accept(stream) => handshake,
+                        _ = stopped.changed() => return,
+                    };
+                    let Ok(stream) = handshake else { return };
+                    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+                    counted.count_connection(watcher.watch(connection)).await;
+                    drop(permit);
+                })
+            }
+        };
     }
+    drop(shaking_hands);
     drop(listener);
     service.stopping.send_replace(true);
     let _ = tokio::time::timeout(STOP_TIME_MAX, graceful.shutdown()).await;
@@ -85,6 +111,15 @@ pub async fn serve(
         Ok(Ok(())) => Ok(()),
         Ok(Err(fault)) => Err(ServeFault::Ledger(fault.0)),
         Err(_) => Err(ServeFault::Ledger("the ledger could not be stopped".to_owned())),
+    }
+}
+
+impl Service {
+    async fn count_connection<T>(&self, connection: impl Future<Output = T>) {
+        self.metrics.connections.fetch_add(1, Ordering::Relaxed);
+        // A connection that breaks changes nothing: what was submitted is decided on all the same.
+        let _ = connection.await;
+        self.metrics.connections.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

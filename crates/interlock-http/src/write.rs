@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
+pub(crate) use interlock_core::instant::to_rfc3339 as time;
 use interlock_core::json::quote;
-pub(crate) use interlock_runtime::clock::rfc3339 as time;
 
 /// An object under construction.
 pub(crate) struct Object(String);

@@ -2,12 +2,15 @@
 //!
 //! | to find | look in |
 //! |---|---|
+//! | a decision as a token that others can check | [`attestation`] |
 //! | the order of a state commit | [`commit`] |
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
 //! | deciding and recording in one transaction | [`ledger`] |
+//! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
+//! | whether an agent could run as the same user | [`reach`] |
 //! | system calls | `platform` |
 
 #![deny(
@@ -21,14 +24,19 @@
 )]
 
 #[cfg(feature = "ledger")]
+pub mod attestation;
+#[cfg(feature = "ledger")]
 pub mod clock;
 pub mod commit;
 pub mod directory;
+#[cfg(feature = "ledger")]
+pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 mod platform;
+pub mod reach;
 #[cfg(feature = "ledger")]
 pub mod startup;
 #[cfg(feature = "ledger")]

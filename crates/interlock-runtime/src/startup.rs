@@ -110,6 +110,19 @@ pub fn check_files(path: &Path) -> Result<(), StartupFault> {
     Ok(())
 }
 
+/// Refuses a secret that others can read, or whatever [`check_files`] refuses.
+pub fn check_secret_file(path: &Path) -> Result<(), StartupFault> {
+    check_files(path)?;
+    match fs::metadata(path) {
+        Ok(found) if found.mode() & 0o077 != 0 => {
+            let message = format!("{} can be read by others; make it yours alone (chmod 600)", path.display());
+            Err(StartupFault::new(Code::EnvironmentFiles, message))
+        }
+        // What cannot be read is refused by whoever reads it.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
 fn others_may_write(found: &Metadata) -> bool {
     found.mode() & 0o022 != 0
 }

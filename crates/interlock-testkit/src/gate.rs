@@ -93,11 +93,14 @@ pub fn run(case: &GateCase, start: impl Fn(Bundle) -> Server) -> Result<(), Stri
         decision: String::new(),
         key: (String::new(), String::new()),
         cursor: String::new(),
+        former: String::new(),
+        repetition: 1,
     };
     let mut wrong = Vec::new();
     for (position, request) in case.request.iter().enumerate() {
         server.clock.advance(request.advance_ms);
-        for _ in 0..request.times.unwrap_or(1) {
+        for repetition in 1..=request.times.unwrap_or(1) {
+            names.repetition = repetition;
             let answer = request.send(&mut client, &names)?;
             if let Err(reason) = request.check(&answer, &names) {
                 wrong.push(format!("request {}: {reason}\n    {} {}", position + 1, answer.status, answer.body));
@@ -120,6 +123,10 @@ struct Names {
     /// Id and secret of the last key that was made.
     key: (String, String),
     cursor: String,
+    /// The own token before the last rotation.
+    former: String,
+    /// The how manieth time a request is sent.
+    repetition: usize,
 }
 
 impl Names {
@@ -129,9 +136,10 @@ impl Names {
             .replace("{foreign}", &self.foreign.id)
             .replace("{approval}", &self.approval)
             .replace("{decision}", &self.decision)
-            .replace("{key}", &self.key.0)
-            .replace("{secret}", &self.key.1)
+            .replace("{key_id}", &self.key.0)
+            .replace("{key}", &self.key.1)
             .replace("{cursor}", &self.cursor)
+            .replace("{n}", &self.repetition.to_string())
     }
 
     fn learn(&mut self, answer: &Answer, as_agent: bool) {
@@ -148,7 +156,9 @@ impl Names {
         learn(&mut self.key.1, "key");
         learn(&mut self.cursor, "next_cursor");
         match (read("agent_id"), read("agent_token")) {
-            (Some(id), Some(token)) if as_agent || id == self.own.id => self.own = TestAgent { id, token },
+            (Some(id), Some(token)) if as_agent || id == self.own.id => {
+                self.former = std::mem::replace(&mut self.own, TestAgent { id, token }).token;
+            }
             _ => {}
         }
     }
@@ -215,6 +225,7 @@ impl GateRequest {
             "operator" => headers.push(("authorization", operator)),
             "approver" => headers.push(("authorization", format!("Bearer {}", names.approver))),
             "registrar" => headers.push(("authorization", format!("Bearer {}", names.registrar))),
+            "former" => headers.push(("x-agent-token", names.former.clone())),
             "key" => headers.push(("authorization", format!("Bearer {}", names.key.1))),
             "none" => {}
             other => return Err(format!("unknown token `{other}`")),
@@ -272,6 +283,13 @@ fn is_subset(expected: Value<'_>, found: Value<'_>) -> Result<(), String> {
                 is_subset(value, member)?;
             }
             Ok(())
+        }
+        Some(Content::Array(items)) => {
+            let others = found.as_array().ok_or_else(|| format!("{} is no list", found.path()))?;
+            if items.len() != others.len() {
+                return Err(format!("{} has {} items instead of {}", found.path(), others.len(), items.len()));
+            }
+            items.zip(others).try_for_each(|(item, other)| is_subset(item, other))
         }
         _ if json::equal(expected, found) => Ok(()),
         _ => Err(format!("{} is {} instead of {}", found.path(), found.source(), expected.source())),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how case files are read | [`conformance`] |
 //! | how cases of the action gate are read and run | [`gate`] |
+//! | how cases of rate limits are read and run | [`rate`] |
 //! | a server in this process, and a client for it | [`service`] |
 //! | what the disk can do without us | [`load`] |
 //! | the writer in worlds that crash | [`simulation`] |
@@ -16,6 +17,7 @@ pub mod faults;
 pub mod gate;
 pub mod generate;
 pub mod load;
+pub mod rate;
 pub mod reference;
 pub mod service;
 pub mod simulation;

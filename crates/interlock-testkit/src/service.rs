@@ -9,6 +9,7 @@ use std::time::Duration;
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
 use interlock_http::Service;
+use interlock_runtime::attestation::{Algorithm, AttestationKeys};
 use interlock_runtime::clock::{Clock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, MemoryStore, Ports, Store};
@@ -69,13 +70,27 @@ impl Server {
 
     /// A server on any store.
     pub fn start(store: Box<dyn Store>, checkpoint: Option<CheckpointFile>, bundle: Bundle) -> Server {
+        let keys = AttestationKeys::in_memory("interlock/0123456789abcdef", Algorithm::Es256).expect("a key");
+        Server::start_with(store, checkpoint, bundle, Some(Arc::new(keys)))
+    }
+
+    /// A server on any store, with these keys for attestations or with none.
+    pub fn start_with(
+        store: Box<dyn Store>,
+        checkpoint: Option<CheckpointFile>,
+        bundle: Bundle,
+        keys: Option<Arc<AttestationKeys>>,
+    ) -> Server {
         let (clock, bundle) = (ManualClock::new(), Arc::new(bundle));
         let entropy = Arc::new(SystemEntropy::new());
         let clock_port: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let ports = Ports { store, clock: clock_port, entropy: Arc::<SystemEntropy>::clone(&entropy) as _, checkpoint };
         let ledger = Ledger::start(ports, Arc::clone(&bundle)).expect("a ledger");
         let gate = Arc::new(Gate::new(ledger.clone(), bundle));
-        let service = Service::new(gate, OPERATOR_KEY, entropy);
+        let mut service = Service::new(gate, OPERATOR_KEY, entropy);
+        if let Some(keys) = keys {
+            service = service.with_attestation(keys);
+        }
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopping) = oneshot::channel();

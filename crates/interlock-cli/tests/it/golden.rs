@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::{run, run_with_input, text};
 
-fn check(name: &str, exit: i32, output: &std::process::Output) {
+pub(crate) fn check(name: &str, exit: i32, output: &std::process::Output) {
     let shown = format!("{}{}", text(&output.stdout), text(&output.stderr));
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
@@ -67,4 +67,5 @@ fn lint_and_explain_are_pinned() {
     check("explain_unknown.txt", 2, &run(&["explain", "QWED-AGENT-STATE-999"]));
     check("help.txt", 0, &run(&["--help"]));
     check("state_verify_help.txt", 0, &run(&["state", "verify", "--help"]));
+    check("attest_verify_help.txt", 0, &run(&["attest", "verify", "--help"]));
 }

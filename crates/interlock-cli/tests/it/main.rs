@@ -1,9 +1,16 @@
 //! The command, run as a user runs it.
 
+mod attest;
+mod audit;
+mod backup;
 mod conformance;
+mod doctor;
 mod faults;
 mod golden;
+mod operator;
+mod recorded;
 mod serve;
+mod tls;
 mod usage;
 
 use std::io::Write;

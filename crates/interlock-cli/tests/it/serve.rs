@@ -16,12 +16,12 @@ use interlock_testkit::gate::{TestAgent, register_with};
 use interlock_testkit::generate::Random;
 use interlock_testkit::service::{Answer, Client};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
-const KEY: &str = "operator-key-of-this-test";
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
+pub(crate) const KEY: &str = "operator-key-of-this-test";
 
-struct Served {
-    child: Child,
-    address: SocketAddr,
+pub(crate) struct Served {
+    pub(crate) child: Child,
+    pub(crate) address: SocketAddr,
 }
 
 impl Drop for Served {
@@ -31,18 +31,18 @@ impl Drop for Served {
     }
 }
 
-fn command(data: &Path) -> Command {
+pub(crate) fn command(data: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"]).arg(data);
     clean(&mut command);
     command
 }
 
-fn clean(command: &mut Command) {
+pub(crate) fn clean(command: &mut Command) {
     command.env("INTERLOCK_OPERATOR_KEY", KEY).env_remove("INTERLOCK_HOME").env_remove("LD_LIBRARY_PATH");
 }
 
-fn start(mut command: Command) -> Served {
+pub(crate) fn start(mut command: Command) -> Served {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the server");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
@@ -55,13 +55,13 @@ fn start(mut command: Command) -> Served {
     Served { child, address: address.parse().expect("an address") }
 }
 
-fn agent(served: &Served) -> TestAgent {
+pub(crate) fn agent(served: &Served) -> TestAgent {
     let body = r#"{"name":"a","type":"supervised","principal_id":"p","budget":{"max_daily_cost_usd":null,
         "max_requests_per_hour":null,"max_requests_per_day":null}}"#;
     register_with(&mut Client::new(served.address), KEY, body).expect("an agent")
 }
 
-fn verify(client: &mut Client, agent: &TestAgent, conversation: &str, step: u64) -> std::io::Result<Answer> {
+pub(crate) fn verify(client: &mut Client, agent: &TestAgent, conversation: &str, step: u64) -> std::io::Result<Answer> {
     let body = format!(
         r#"{{"action":{{"type":"calculate","query":"{step}+1"}},"context":{{"conversation_id":"{conversation}","step_number":{step}}}}}"#
     );
@@ -75,7 +75,7 @@ fn audit(data: &Path, what: &str) -> Output {
     command.output().expect("an audit")
 }
 
-fn is_sound(data: &Path) {
+pub(crate) fn is_sound(data: &Path) {
     for what in ["verify", "replay"] {
         let output = audit(data, what);
         assert!(output.status.success(), "{what}: {}", String::from_utf8_lossy(&output.stdout));
@@ -83,7 +83,7 @@ fn is_sound(data: &Path) {
 }
 
 /// A directory that passes the start-up checks: ours alone, in one that others cannot write.
-fn scratch() -> tempfile::TempDir {
+pub(crate) fn scratch() -> tempfile::TempDir {
     tempfile::tempdir_in(Path::new(PROGRAM).parent().expect("a directory")).expect("a directory")
 }
 
@@ -103,6 +103,7 @@ fn it_says_where_everything_is_and_stops_when_told() {
     }
     let mode = |name: &str| fs::metadata(data.join(name)).expect("a file").permissions().mode() & 0o777;
     assert_eq!((mode("operator.key"), mode("ledger.key"), mode(".")), (0o600, 0o600, 0o700));
+    assert_eq!(mode("attestation.keys"), 0o600);
     assert!(fs::read_to_string(data.join("operator.key")).expect("a key").ends_with('\n'));
     // The first command it prints works as printed.
     let curl: String =
@@ -146,7 +147,7 @@ fn it_refuses_to_start_on_ground_that_is_not_its_own() {
     let served = start(command(&data));
     refused(command(&data), "INTERLOCK-ENV-004");
     drop(served);
-    for name in ["ledger.db", "ledger.key", "checkpoint"] {
+    for name in ["ledger.db", "ledger.key", "checkpoint", "attestation.keys"] {
         fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o666)).expect("a mode");
         refused(command(&data), "INTERLOCK-ENV-002");
         fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");

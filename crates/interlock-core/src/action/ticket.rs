@@ -176,6 +176,8 @@ pub struct Resolution {
     pub by: Actor,
     /// When.
     pub at: Millis,
+    /// The entry that says so.
+    pub entry: u64,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

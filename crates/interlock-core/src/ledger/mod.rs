@@ -6,6 +6,8 @@
 mod entry;
 mod merits;
 mod project;
+mod proof;
+mod proof_text;
 mod tree;
 
 pub use entry::{
@@ -19,4 +21,8 @@ pub use project::{
     Consequences, OpenIntent, StateHead, apply_executed, apply_registered, apply_resolved, apply_ruled, apply_to_agent,
     apply_trust_requested,
 };
+pub use proof::{
+    Subtree, Unprovable, prove_consistency, prove_inclusion, tree_root, verify_consistency, verify_inclusion,
+};
+pub use proof_text::{Claim, PROOF_FORMAT, Proof, ProofError};
 pub use tree::{Frontier, leaf_hash};

@@ -140,7 +140,7 @@ pub fn apply_resolved(
     apply_entry(agent, at, index);
     agent.open.retain(|open| open.approval_id != resolved.approval_id && open.expires_at > at);
     let (by, reason) = (resolved.by.clone(), resolved.reason.clone());
-    ticket.resolution = Some(Resolution { verdict: resolved.verdict, by, at, reason });
+    ticket.resolution = Some(Resolution { verdict: resolved.verdict, by, at, entry: index, reason });
     if resolved.verdict == Verdict::Denied {
         return None;
     }

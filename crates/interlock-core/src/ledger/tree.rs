@@ -7,7 +7,7 @@ pub fn leaf_hash(entry: &[u8]) -> Digest {
     Digest::of_node(0, &[entry])
 }
 
-fn node_hash(left: Digest, right: Digest) -> Digest {
+pub(super) fn node_hash(left: Digest, right: Digest) -> Digest {
     Digest::of_node(1, &[&left.bytes(), &right.bytes()])
 }
 

@@ -238,6 +238,7 @@ pub fn run_batch<S: Store + ?Sized>(
         conversations: BTreeMap::new(),
         heads: BTreeMap::new(),
         kept: BTreeMap::new(),
+        tokens: Vec::new(),
         tickets: BTreeMap::new(),
         executions: BTreeMap::new(),
         keys: BTreeMap::new(),
@@ -283,6 +284,7 @@ struct Batch<'a> {
     /// Those that changed.
     heads: BTreeMap<String, StateHead>,
     kept: BTreeMap<(String, Digest), KeptAnswer>,
+    tokens: Vec<(Digest, String)>,
     tickets: BTreeMap<String, Ticket>,
     executions: BTreeMap<u64, u64>,
     keys: BTreeMap<String, OperatorKey>,
@@ -376,6 +378,7 @@ impl Batch<'_> {
         let agent = apply_registered(&registered, self.next_index());
         let entry = Entry::new(Some((&id, 1, None)), self.state.clock, Body::Registered(Box::new(registered)));
         let answer = self.append(entry)?;
+        self.tokens.push((token, id.clone()));
         self.agents.insert(id, (Some(Arc::new(agent)), true));
         Ok(answer)
     }
@@ -706,6 +709,11 @@ impl Batch<'_> {
         let entry = chain.entry(id, now, change);
         let outbox = self.events(&agent, &entry, now, index);
         let answer = self.append(entry)?;
+        if let Answer::Recorded(recorded) = &answer
+            && let Body::TokenRotated(rotated) = &recorded.entry.body
+        {
+            self.tokens.push((rotated.token, id.to_owned()));
+        }
         self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
         self.outbox.extend(outbox);
         Ok(answer)
@@ -900,6 +908,7 @@ impl Batch<'_> {
                 .collect(),
             heads: heads.into_iter().collect(),
             kept: kept.into_iter().map(|((agent, key), kept)| (agent, key, kept)).collect(),
+            tokens: self.tokens,
             tickets: tickets.into_values().collect(),
             executions: executions.into_iter().collect(),
             keys: keys.into_values().collect(),

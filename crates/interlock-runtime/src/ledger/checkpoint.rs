@@ -12,8 +12,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use interlock_core::Digest;
 use interlock_core::ledger::Frontier;
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use ring::signature::{Ed25519KeyPair, KeyPair};
 
+use super::note::NoteVerifier;
 use crate::clock::{Entropy, hex};
 
 /// The name of the file in a data directory.
@@ -21,20 +22,18 @@ const FILE_NAME: &str = "checkpoint";
 const KEY_NAME: &str = "ledger.key";
 /// Says what the log covers: whoever can write as this user can replace log, key and checkpoint together.
 const REACH: &str = "same-user";
-/// The signature type of Ed25519 in signed notes.
-const NOTE_ED25519: u8 = 1;
 
 /// The key a ledger signs its checkpoints with.
 pub struct LedgerKey {
     pair: Ed25519KeyPair,
-    origin: String,
+    verifier: NoteVerifier,
     /// Derived from the key, for the ids of decisions.
     id_secret: Digest,
 }
 
 impl std::fmt::Debug for LedgerKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LedgerKey").field("origin", &self.origin).finish_non_exhaustive()
+        f.debug_struct("LedgerKey").field("origin", &self.origin()).finish_non_exhaustive()
     }
 }
 
@@ -58,48 +57,39 @@ impl LedgerKey {
     /// A key from its seed.
     pub fn from_seed(seed: &[u8; 32]) -> io::Result<LedgerKey> {
         let pair = Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| io::Error::other("ledger.key is no key"))?;
-        let short = Digest::of_bytes(pair.public_key().as_ref()).bytes();
+        let public = pair.public_key().as_ref();
+        let short = Digest::of_bytes(public).bytes();
         let origin = format!("interlock/{}", hex(short.get(..8).unwrap_or_default()));
+        let public = public.try_into().map_err(|_| io::Error::other("ledger.key is no key"))?;
         let id_secret = Digest::of_bytes(&[b"decision ids\n".as_slice(), seed].concat());
-        Ok(LedgerKey { pair, origin, id_secret })
+        Ok(LedgerKey { pair, verifier: NoteVerifier::new(origin, public), id_secret })
     }
 
     /// Names the ledger: derived from its key.
     pub fn origin(&self) -> &str {
-        &self.origin
+        self.verifier.name()
     }
 
     pub(super) fn id_secret(&self) -> Digest {
         self.id_secret
     }
 
-    /// The first bytes of a hash over name, type and key, as signed notes have it.
-    fn hash(&self) -> [u8; 4] {
-        let text = [self.origin.as_bytes(), b"\n", &[NOTE_ED25519], self.pair.public_key().as_ref()].concat();
-        Digest::of_bytes(&text).bytes().first_chunk().copied().unwrap_or_default()
+    /// What anybody needs to check its checkpoints.
+    pub fn verifier(&self) -> &NoteVerifier {
+        &self.verifier
     }
 
     /// Signs a checkpoint.
     pub fn sign(&self, frontier: &Frontier) -> String {
-        let body = body_of(&self.origin, frontier.size(), frontier.root());
+        let body = body_of(self.origin(), frontier.size(), frontier.root());
         let signature = self.pair.sign(body.as_bytes());
-        let signed = [self.hash().as_slice(), signature.as_ref()].concat();
-        format!("{body}\n\u{2014} {} {}\n", self.origin, BASE64.encode(signed))
+        let signed = [self.verifier.hash().as_slice(), signature.as_ref()].concat();
+        format!("{body}\n\u{2014} {} {}\n", self.origin(), BASE64.encode(signed))
     }
 
     /// Reads a checkpoint that this key signed.
     pub fn open_note(&self, note: &str) -> Option<Checkpoint> {
-        let (body, signatures) = note.split_once("\n\n")?;
-        let body = format!("{body}\n");
-        let line = signatures.lines().find_map(|line| line.strip_prefix(&format!("\u{2014} {} ", self.origin)))?;
-        let signed = BASE64.decode(line).ok()?;
-        let signature = signed.strip_prefix(&self.hash())?;
-        let key = UnparsedPublicKey::new(&ED25519, self.pair.public_key());
-        key.verify(body.as_bytes(), signature).ok()?;
-        let mut lines = body.lines();
-        let (origin, size, root) = (lines.next()?, lines.next()?.parse().ok()?, BASE64.decode(lines.next()?).ok()?);
-        let root = Digest::from_bytes(root.try_into().ok()?);
-        (origin == self.origin).then_some(Checkpoint { size, root })
+        self.verifier.open(note)
     }
 }
 
@@ -114,6 +104,15 @@ pub struct Checkpoint {
     pub size: u64,
     /// The root over them.
     pub root: Digest,
+}
+
+/// A checkpoint with the note it was read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedCheckpoint {
+    /// The whole signed note.
+    pub note: String,
+    /// What it says.
+    pub checkpoint: Checkpoint,
 }
 
 /// The file in a data directory.
@@ -136,10 +135,16 @@ impl CheckpointFile {
 
     /// What the file says; `None` if there is no file. A file that is not signed by the key is an error.
     pub fn read(&self) -> io::Result<Option<Checkpoint>> {
+        Ok(self.read_signed()?.map(|signed| signed.checkpoint))
+    }
+
+    /// The same, with the note itself.
+    pub fn read_signed(&self) -> io::Result<Option<SignedCheckpoint>> {
         match fs::read_to_string(self.directory.join(FILE_NAME)) {
             Ok(note) => {
-                let read = self.key.open_note(&note);
-                read.map(Some).ok_or_else(|| io::Error::other("the checkpoint is not signed by this ledger's key"))
+                let foreign = || io::Error::other("the checkpoint is not signed by this ledger's key");
+                let checkpoint = self.key.open_note(&note).ok_or_else(foreign)?;
+                Ok(Some(SignedCheckpoint { note, checkpoint }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),

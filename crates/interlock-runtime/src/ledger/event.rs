@@ -2,11 +2,11 @@
 
 use interlock_core::Code;
 use interlock_core::action::{Agent, AgentStatus, Millis};
+use interlock_core::instant::to_rfc3339;
 use interlock_core::ledger::{ApprovalResolved, Body, Ruled, StatusChanged, TrustChanged, TrustRequested};
 use serde::Serialize;
 
 use super::store::Outgoing;
-use crate::clock::rfc3339;
 
 /// Events of one entry have ids next to each other.
 const EVENTS_PER_ENTRY: u64 = 4;
@@ -87,7 +87,7 @@ pub(super) fn event_of(agent: &Agent, body: &Body, at: Millis, index: u64) -> Op
         id: &event_id,
         source: format!("/agents/{}", agent.profile.agent_id),
         r#type: kind,
-        time: rfc3339(at),
+        time: to_rfc3339(at),
         subject: &agent.profile.agent_id,
         datacontenttype: "application/json",
         data,
@@ -109,7 +109,7 @@ fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str
         EventData {
             decision_id: Some(&ruled.decision_id),
             approval_id: ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()),
-            expires_at: ruled.ticket.as_ref().map(|ticket| rfc3339(ticket.expires_at)),
+            expires_at: ruled.ticket.as_ref().map(|ticket| to_rfc3339(ticket.expires_at)),
             action_type: Some(facts.action.shown()),
             risk_level: ruled.ruling.verification.as_ref().map(|verification| verification.risk_level.as_str()),
             code: error.map(|error| error.code.as_str()),
@@ -122,7 +122,7 @@ fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str
 fn of_trust_request<'a>(requested: &'a TrustRequested, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
     let data = EventData {
         approval_id: Some(&requested.approval_id),
-        expires_at: Some(rfc3339(requested.expires_at)),
+        expires_at: Some(to_rfc3339(requested.expires_at)),
         from_level: Some(requested.from_level.into()),
         to_level: Some(requested.to_level.into()),
         ..told.clone()

@@ -173,6 +173,10 @@ impl Reader for MemoryStore {
         Ok(later.take(count).map(|(_, agent)| Agent::clone(agent)).collect())
     }
 
+    fn agent_by_token(&mut self, token: Digest) -> Result<Option<String>, StoreFault> {
+        Ok(self.held().agents.values().find(|agent| agent.token == token).map(|agent| agent.profile.agent_id.clone()))
+    }
+
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
         Ok(self.held().ticket(id))
     }

@@ -6,31 +6,39 @@
 //! | the thread around it, the queue, the answers | `writer.rs` |
 //! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it |
 //! | what is checked before the first command | `recovery.rs` |
-//! | the signed checkpoint file | `checkpoint.rs` |
+//! | the signed checkpoint file | `checkpoint.rs`; reading it with the public key, `note.rs` |
+//! | proofs about the tree | `proofs.rs` |
 //! | checking and deciding again from the entries | `audit.rs`, `fold.rs` |
 //! | what principals are told | `event.rs` |
 //! | how a decision is found by its id | `decision_id.rs` |
+//! | copies that can be relied on | `backup.rs` |
 
 mod audit;
+mod backup;
 mod batch;
 mod checkpoint;
 mod decision_id;
 mod event;
 mod fold;
 mod memory;
+mod note;
+mod proofs;
 mod recovery;
 mod sqlite;
 mod store;
 mod writer;
 
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
+pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
     Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
 };
 pub(crate) use checkpoint::write_new;
-pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey};
+pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint};
 pub use decision_id::DecisionIds;
 pub use memory::MemoryStore;
+pub use note::{NOTE_BYTES_MAX, NoteVerifier};
+pub use proofs::{BLOCK_LEN, ProofFault, TreeCache, prove_continuation, prove_entry};
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
 pub use store::{Changes, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn};

@@ -44,6 +44,7 @@ const SCHEMA_2: &str = "
         undecided INTEGER NOT NULL, row TEXT NOT NULL) STRICT;
     CREATE INDEX tickets_by_agent ON tickets (agent, number);
     CREATE INDEX tickets_undecided ON tickets (number) WHERE undecided = 1;
+    CREATE TABLE tokens (agent TEXT PRIMARY KEY, digest BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;
     CREATE TABLE executions (decision INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
     CREATE TABLE operator_keys (id TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE texts (agent TEXT NOT NULL, number INTEGER NOT NULL, salt BLOB NOT NULL, text TEXT NOT NULL,
@@ -171,6 +172,7 @@ fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
     let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;
     for (id, agent) in &fold.agents {
         update.execute(params![id, to_text(&Live::of(agent))?])?;
+        write_token(connection, agent.token, id)?;
     }
     Ok(())
 }
@@ -324,6 +326,9 @@ impl SqliteTxn<'_> {
             let (number, undecided) = (to_i64(ticket.opened)?, ticket.resolution.is_none());
             replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, to_text(ticket)?])?;
         }
+        for (token, agent) in &changes.tokens {
+            write_token(self.connection, *token, agent)?;
+        }
         for (decision, number) in &changes.executions {
             let insert = "INSERT INTO executions (decision, number) VALUES (?1, ?2)";
             self.connection.prepare_cached(insert)?.execute([to_i64(*decision)?, to_i64(*number)?])?;
@@ -473,6 +478,11 @@ impl Reader for SqliteReader {
         select.query_map(params![after, limit], read)?.map(agent_of_row).collect()
     }
 
+    fn agent_by_token(&mut self, token: Digest) -> Result<Option<String>, StoreFault> {
+        let mut select = self.connection.prepare_cached("SELECT agent FROM tokens WHERE digest = ?1")?;
+        Ok(select.query_row([token.bytes()], |row| row.get(0)).optional()?)
+    }
+
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
         read_ticket(&self.connection, id)
     }
@@ -612,6 +622,12 @@ fn agent_of(profile: Arc<Profile>, live: &str) -> Result<Agent, StoreFault> {
     let Live { token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals } =
         from_text(live)?;
     Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals })
+}
+
+fn write_token(connection: &Connection, token: Digest, agent: &str) -> Result<(), StoreFault> {
+    let replace = "INSERT OR REPLACE INTO tokens (agent, digest) VALUES (?1, ?2)";
+    connection.prepare_cached(replace)?.execute(params![agent, token.bytes()])?;
+    Ok(())
 }
 
 fn read_ticket(connection: &Connection, id: &str) -> Result<Option<Ticket>, StoreFault> {

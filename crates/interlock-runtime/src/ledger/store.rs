@@ -76,6 +76,8 @@ pub trait Reader: Send {
     fn heads(&mut self) -> Result<Vec<(String, StateHead)>, StoreFault>;
     /// Agents by id, after one of them, at most so many.
     fn agents(&mut self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault>;
+    /// The id of the agent whose token has this SHA-256.
+    fn agent_by_token(&mut self, token: Digest) -> Result<Option<String>, StoreFault>;
     /// A ticket.
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault>;
     /// Tickets, newest first, at most so many.
@@ -163,6 +165,8 @@ pub struct Changes {
     pub conversations: Vec<(String, String, Conversation)>,
     /// State files as they are afterwards: path, row.
     pub heads: Vec<(String, StateHead)>,
+    /// Agents that have a new token: its SHA-256, and the agent.
+    pub tokens: Vec<(Digest, String)>,
     /// Tickets as they are afterwards.
     pub tickets: Vec<Ticket>,
     /// Executions: the decision's entry, the report's.

@@ -261,6 +261,14 @@ impl Ledger {
         lock(&self.shared.reader).agents(after, count)
     }
 
+    /// The agent whose token has this SHA-256.
+    pub fn agent_by_token(&self, token: Digest) -> Result<Option<Arc<Agent>>, StoreFault> {
+        let id = lock(&self.shared.reader).agent_by_token(token)?;
+        let agent = id.map_or(Ok(None), |id| self.agent(&id))?;
+        // The row of an agent says which token counts, and nothing else does.
+        Ok(agent.filter(|agent| agent.has_token(token)))
+    }
+
     /// The operator's key with this SHA-256, if it counts.
     pub fn operator_key(&self, digest: Digest) -> Option<Arc<OperatorKey>> {
         self.shared.keys.read().unwrap_or_else(PoisonError::into_inner).get(&digest).cloned()

@@ -1,12 +1,14 @@
 //! Every format that was ever written must be read for ever. The golden files are never changed, only added to.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, EntryError, Frontier, leaf_hash};
-use interlock_runtime::ledger::{Checkpoint, LedgerKey};
+use interlock_runtime::attestation::{AttestationKeys, FILE_NAME, Jwks, verify};
+use interlock_runtime::ledger::{Checkpoint, LedgerKey, Recorded};
 use interlock_testkit::repository;
 
 fn golden(name: &str) -> String {
@@ -65,4 +67,26 @@ fn bundles_of_format_1() {
     let bundle = Bundle::from_text(text.trim_end()).expect("a bundle");
     assert_eq!(bundle.text(), text.trim_end(), "written as it was read");
     assert_eq!(bundle.digest(), Digest::of(&[text.trim_end()]));
+}
+
+#[test]
+fn attestations_and_their_keys_of_format_1() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let path = scratch.path().join(FILE_NAME);
+    fs::write(&path, golden("attestation-keys-1.jsonl")).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a mode");
+    let keys = AttestationKeys::open(scratch.path(), "interlock/0123456789abcdef").expect("keys");
+    let published = Jwks::parse(&golden("attestation-jwks-1.json")).expect("a key set");
+    assert_eq!(keys.jwks(), published, "published as they were published");
+    let tokens = golden("attestations-1.txt");
+    let entries = golden("entries-1.jsonl");
+    let line = entries.lines().find(|line| line.contains("\"decision\":\"APPROVED\"")).expect("an approval");
+    let entry = Entry::from_bytes(line.as_bytes()).expect("an entry");
+    let recorded = Recorded { entry, index: 2, leaf: leaf_hash(line.as_bytes()), replayed: false, corrected: None };
+    let said: Vec<_> =
+        tokens.lines().map(|token| verify(token, &published, 1_794_738_917).expect("it holds")).collect();
+    assert_eq!(said[0].claims.leaf_hash, recorded.leaf);
+    // Ed25519 has one signature for each text.
+    let again = keys.attest(&recorded, None, Some(recorded.leaf)).expect("a token");
+    assert_eq!(tokens.lines().nth(1), Some(again.as_str()), "signed as it was signed");
 }

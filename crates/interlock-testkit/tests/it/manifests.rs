@@ -64,16 +64,20 @@ fn arrows_point_one_way() {
 fn the_core_stands_on_nothing_that_has_effects() {
     let lock: Table =
         fs::read_to_string(repository().join("Cargo.lock")).expect("the lock file").parse().expect("TOML");
-    let mut graph: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    // A name with several versions is a package with several graphs; a dependency then says which one it means.
+    let mut graph: BTreeMap<String, BTreeMap<String, Vec<String>>> = BTreeMap::new();
     for package in lock["package"].as_array().expect("packages") {
+        let text = |key: &str| package[key].as_str().expect("a text").to_owned();
         let dependencies = package.get("dependencies").and_then(|list| list.as_array()).cloned().unwrap_or_default();
-        let names = dependencies.iter().filter_map(|name| name.as_str()?.split(' ').next().map(str::to_owned));
-        graph.entry(package["name"].as_str().expect("a name").to_owned()).or_default().extend(names);
+        let dependencies = dependencies.iter().map(|name| name.as_str().expect("a name").to_owned()).collect();
+        graph.entry(text("name")).or_default().insert(text("version"), dependencies);
     }
     let (mut reached, mut open) = (BTreeSet::new(), vec!["interlock-core".to_owned()]);
-    while let Some(name) = open.pop() {
-        for dependency in &graph[&name] {
-            if reached.insert(dependency.clone()) {
+    while let Some(package) = open.pop() {
+        let (name, version) = package.split_once(' ').unwrap_or((&package, ""));
+        let versions = graph[name].iter().filter(|(known, _)| version.is_empty() || *known == version);
+        for dependency in versions.flat_map(|(_, dependencies)| dependencies) {
+            if reached.insert(dependency.split(' ').next().expect("a name").to_owned()) {
                 open.push(dependency.clone());
             }
         }

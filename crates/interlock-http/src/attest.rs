@@ -1,0 +1,112 @@
+//! Attestations at the edge: after the commit an answer that lets something risky run gets its token, or does not
+//! leave. Which decisions these are, and what a token says, is in `interlock_runtime::attestation`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use interlock_core::action::{ActionText, fingerprint};
+use interlock_core::json::{self, Limits};
+use interlock_core::ledger::{Body as EntryBody, SigningKeyRotated, leaf_hash};
+use interlock_core::{Code, Digest};
+use interlock_runtime::attestation::{Algorithm, AttestationKeys, is_due};
+use interlock_runtime::ledger::{Answer, Command, Recorded};
+
+use crate::Service;
+use crate::answer::{Asked, Refusal, corrected_action, json as json_response, recorded};
+use crate::auth::Credentials;
+use crate::request::{Body, malformed, only, text_or_null};
+use crate::routes::read_body;
+use crate::write::Object;
+
+/// The header that carries the token beside the body.
+const HEADER: HeaderName = HeaderName::from_static("qwed-attestation");
+
+/// `GET /.well-known/jwks.json`.
+pub(crate) async fn jwks(State(service): State<Arc<Service>>) -> Response {
+    let keys = service.attestation.get();
+    json_response(StatusCode::OK, keys.map_or_else(|| "{\"keys\":[]}".to_owned(), |keys| keys.jwks().to_json()))
+}
+
+/// `POST /attestation/rotate`.
+pub(crate) async fn rotate(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Refusal> {
+    service.count_request();
+    let by = service.admin(&Credentials::read(request.headers()))?.actor;
+    let bytes = read_body(request).await?;
+    let algorithm = read_algorithm(&bytes)?;
+    let fault =
+        |message: String| Refusal::new(Code::FaultInternal, message).with_status(StatusCode::SERVICE_UNAVAILABLE);
+    let keys = service.attestation.get().cloned();
+    let keys = keys.ok_or_else(|| fault("this service issues no attestations".to_owned()))?;
+    // It waits for the disk.
+    let rotated = tokio::task::spawn_blocking(move || keys.rotate(algorithm));
+    let rotated = rotated.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?;
+    let key = rotated.map_err(|reason| fault(reason.to_string()))?;
+    let (kid, alg) = (key.kid().to_owned(), key.algorithm().as_str().to_owned());
+    recorded(service.submit(Command::RotateSigningKey(SigningKeyRotated { kid, alg, by })).await)?;
+    let answer = Object::new().text("kid", key.kid()).text("alg", key.algorithm().as_str());
+    Ok(json_response(StatusCode::OK, answer.end()))
+}
+
+fn read_algorithm(bytes: &[u8]) -> Result<Option<Algorithm>, Refusal> {
+    let Some(body) = Body::read_optional(bytes)? else { return Ok(None) };
+    only(body.root(), &["alg"])?;
+    let Some(word) = text_or_null(body.root(), "alg")?.and_then(|word| word.as_str()) else { return Ok(None) };
+    Algorithm::parse(word.text()).map(Some).ok_or_else(|| malformed("alg must be `ES256` or `EdDSA`"))
+}
+
+/// Puts a token into the head of an answer.
+pub(crate) fn carry(mut response: Response, token: Option<&str>) -> Response {
+    // A token is letters, digits, `-`, `_` and `.`, so it is always a header.
+    if let Some(value) = token.and_then(|token| HeaderValue::from_str(token).ok()) {
+        response.headers_mut().insert(HEADER, value);
+    }
+    response
+}
+
+impl Service {
+    /// Lets this service issue attestations. The first keys given stay.
+    pub fn with_attestation(self: Arc<Self>, keys: Arc<AttestationKeys>) -> Arc<Service> {
+        self.attestation.get_or_init(|| keys);
+        self
+    }
+
+    /// The token that an answer carries, if one is due. One that is due and cannot be issued is a fault: no approval
+    /// leaves without what was asked for.
+    pub(crate) fn attest(&self, answer: &Answer, asked: &Asked) -> Result<Option<String>, Refusal> {
+        let Answer::Recorded(recorded) = answer else { return Ok(None) };
+        let EntryBody::Ruled(ruled) = &recorded.entry.body else { return Ok(None) };
+        if !is_due(ruled) {
+            return Ok(None);
+        }
+        let message = "the decision is on record, but its attestation could not be issued; do not act on it, and ask \
+            again with the same Idempotency-Key";
+        let refused = || Refusal::new(Code::FaultInternal, message).with_status(StatusCode::SERVICE_UNAVAILABLE);
+        self.try_attest(recorded, asked).map(Some).ok_or_else(refused)
+    }
+
+    fn try_attest(&self, recorded: &Recorded, asked: &Asked) -> Option<String> {
+        let keys = self.attestation.get()?;
+        let previous = match recorded.entry.previous {
+            Some(index) => Some(leaf_hash(&self.gate.ledger().entry(index).ok()??)),
+            None => None,
+        };
+        let corrected = corrected_action(recorded, asked).and_then(|action| fingerprint_of(&action));
+        keys.attest(recorded, corrected, previous).ok()
+    }
+}
+
+/// The fingerprint of an action as an answer has it.
+fn fingerprint_of(action: &str) -> Option<Digest> {
+    let document = json::parse(action, &Limits::STATE).ok()?;
+    let root = document.root();
+    let part = |key| root.get(key);
+    Some(fingerprint(&ActionText {
+        kind: part("type")?.as_str()?.text(),
+        query: part("query"),
+        code: part("code"),
+        target: part("target"),
+        parameters: part("parameters"),
+    }))
+}

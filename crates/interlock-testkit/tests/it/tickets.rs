@@ -1,0 +1,334 @@
+//! Tickets on a real store: many at once, waiting, texts that are kept and forgotten, and what principals are told.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use interlock_core::Digest;
+use interlock_core::bundle::Bundle;
+use interlock_core::json::{self, Limits};
+use interlock_core::ledger::{Body, Entry};
+use interlock_runtime::clock::SystemEntropy;
+use interlock_runtime::ledger::{
+    Answer as Written, CheckpointFile, Command, LedgerKey, Reader, SqliteReader, SqliteStore, replay, verify,
+};
+use interlock_testkit::gate::{TestAgent, create_key, register};
+use interlock_testkit::repository;
+use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, Server};
+
+struct Fixture {
+    server: Server,
+    scratch: tempfile::TempDir,
+    approver: String,
+    agent: TestAgent,
+}
+
+fn bundle(text: &str) -> Bundle {
+    Bundle::load(text, &BTreeMap::new(), false).expect("a bundle")
+}
+
+fn start(text: &str) -> Fixture {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let store = Box::new(SqliteStore::open(scratch.path()).expect("a store"));
+    let server = Server::start(store, None, bundle(text));
+    let approver = create_key(&mut server.client(), r#"{"name":"ann","role":"approver"}"#).expect("a key");
+    let agent = register(&mut server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+    Fixture { server, scratch, approver, agent: agent.expect("an agent") }
+}
+
+impl Fixture {
+    fn ask(&self, step: u64) -> Answer {
+        let body = format!(
+            r#"{{"action":{{"type":"send_email","parameters":{{"to":"secret-{step}@example.com"}}}},"context":{{"conversation_id":"c","step_number":{step},"user_intent":"tell them"}}}}"#
+        );
+        let path = format!("/agents/{}/verify", self.agent.id);
+        self.as_agent(&mut self.server.client(), "POST", &path, &body)
+    }
+
+    fn as_agent(&self, client: &mut Client, method: &str, path: &str, body: &str) -> Answer {
+        client.send(method, path, &[("x-agent-token", &self.agent.token)], body).expect("an answer")
+    }
+
+    fn as_approver(&self, client: &mut Client, method: &str, path: &str) -> Answer {
+        let key = format!("Bearer {}", self.approver);
+        client.send(method, path, &[("authorization", &key)], "").expect("an answer")
+    }
+
+    fn as_admin(&self, method: &str, path: &str) -> Answer {
+        let key = format!("Bearer {OPERATOR_KEY}");
+        self.server.client().send(method, path, &[("authorization", &key)], "").expect("an answer")
+    }
+
+    fn report(&self, client: &mut Client, decision: &str) -> Answer {
+        let body = format!(r#"{{"decision_id":"{decision}","success":true}}"#);
+        self.as_agent(client, "POST", &format!("/agents/{}/executions", self.agent.id), &body)
+    }
+
+    fn reader(&self) -> SqliteReader {
+        SqliteReader::open(self.scratch.path()).expect("a reader")
+    }
+
+    fn is_sound(&self) {
+        let report = verify(&mut self.reader(), None, &mut |_, _| {}).expect("verified");
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        let again = replay(&mut self.reader(), None, &mut |_, _| {}).expect("replayed");
+        assert_eq!((again.differences_count, again.findings.len()), (0, 0), "{again:?}");
+    }
+}
+
+fn text(answer: &Answer, key: &str) -> String {
+    let document = json::parse(&answer.body, &Limits::STATE).expect("JSON");
+    let found = document.root().get(key).and_then(|value| value.as_str()).map(|value| value.text().to_owned());
+    found.unwrap_or_else(|| panic!("no {key}: {} {}", answer.status, answer.body))
+}
+
+fn statuses(answers: &[Answer], status: u16) -> usize {
+    answers.iter().filter(|answer| answer.status == status).count()
+}
+
+#[test]
+fn a_ticket_decided_by_many_at_once_is_decided_once_and_spent_once() {
+    let fixture = Arc::new(start(""));
+    for step in 1..=4 {
+        let asked = fixture.ask(step);
+        let (ticket, decision) = (text(&asked, "approval_id"), text(&asked, "decision_id"));
+        let together = |ask: &(dyn Fn(&Fixture, &mut Client, usize) -> Answer + Sync)| {
+            let barrier = Barrier::new(32);
+            thread::scope(|scope| {
+                let threads: Vec<_> = (0..32)
+                    .map(|number| {
+                        let (fixture, barrier) = (&fixture, &barrier);
+                        scope.spawn(move || {
+                            let mut client = fixture.server.client();
+                            barrier.wait();
+                            ask(fixture, &mut client, number)
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().expect("a thread")).collect::<Vec<_>>()
+            })
+        };
+        // Half of them say yes, half no.
+        let decided = together(&|fixture, client, number| {
+            let word = if number % 2 == 0 { "approve" } else { "deny" };
+            fixture.as_approver(client, "POST", &format!("/approvals/{ticket}/{word}"))
+        });
+        assert_eq!((statuses(&decided, 200), statuses(&decided, 409)), (1, 31));
+        let approved = decided.iter().any(|answer| answer.body.contains(r#""status":"approved""#));
+        let reported = together(&|fixture, client, _| fixture.report(client, &decision));
+        assert_eq!(
+            (statuses(&reported, 201), statuses(&reported, 409)),
+            (usize::from(approved), 32 - usize::from(approved))
+        );
+    }
+    fixture.is_sound();
+}
+
+#[test]
+fn a_changed_bundle_ends_what_was_asked_under_the_old_one() {
+    let fixture = start("");
+    let (first, second) = (fixture.ask(1), fixture.ask(2));
+    let client = &mut fixture.server.client();
+    let approved = fixture.as_approver(client, "POST", &format!("/approvals/{}/approve", text(&first, "approval_id")));
+    assert_eq!(approved.status, 200, "{}", approved.body);
+    let other = Arc::new(bundle("[actions.calculate]\nengine = \"math\"\nprice_usd = 0.02\n"));
+    assert!(matches!(fixture.server.ledger.submit_and_wait(Command::Activate(other)), Written::Recorded(_)));
+    let refused = fixture.as_approver(client, "POST", &format!("/approvals/{}/approve", text(&second, "approval_id")));
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains("INTERLOCK-APPROVAL-004"), "{}", refused.body);
+    let spent = fixture.report(client, &text(&first, "decision_id"));
+    assert!(spent.status == 409 && spent.body.contains("INTERLOCK-APPROVAL-004"), "{}", spent.body);
+    let denied = fixture.as_approver(client, "POST", &format!("/approvals/{}/deny", text(&second, "approval_id")));
+    assert_eq!(denied.status, 200, "no is still possible: {}", denied.body);
+    fixture.is_sound();
+}
+
+#[test]
+fn who_waits_hears_at_once_and_who_waits_in_vain_hears_in_time() {
+    let fixture = start("");
+    let ticket = text(&fixture.ask(1), "approval_id");
+    let began = Instant::now();
+    let (waited, decided) = thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let path = format!("/approvals/{ticket}?wait=25");
+            let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &path, "");
+            (answer, began.elapsed())
+        });
+        thread::sleep(Duration::from_millis(300));
+        let path = format!("/approvals/{ticket}/approve");
+        let answer = fixture.as_approver(&mut fixture.server.client(), "POST", &path);
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        (waiting.join().expect("a thread"), began.elapsed())
+    });
+    assert!(waited.0.body.contains(r#""status":"approved""#), "{}", waited.0.body);
+    assert!(waited.1 >= Duration::from_millis(290), "it did not wait");
+    assert!(waited.1 < decided + Duration::from_secs(10), "it did not hear at once: {:?}", waited.1);
+    let open = text(&fixture.ask(2), "approval_id");
+    let began = Instant::now();
+    let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &format!("/approvals/{open}?wait=1"), "");
+    assert!(answer.body.contains(r#""status":"pending""#), "{}", answer.body);
+    assert!(began.elapsed() >= Duration::from_millis(900), "it did not wait");
+}
+
+/// The text the entry of a ruling speaks of, and what the entry says of it.
+fn kept(fixture: &Fixture, index: u64) -> (Option<String>, Option<Digest>) {
+    let mut reader = fixture.reader();
+    let entry = Entry::from_bytes(&reader.entries(index, 1).expect("entries")[0]).expect("an entry");
+    let text = reader.text(&fixture.agent.id, index).expect("a text");
+    let said = entry.body.ruled().and_then(|ruled| ruled.text);
+    if let Some(text) = &text {
+        let digest = Digest::of_bytes(&[text.salt.as_slice(), text.text.as_bytes()].concat());
+        assert_eq!(Some(digest), said, "the entry speaks of another text");
+    }
+    (text.map(|text| text.text), said)
+}
+
+#[test]
+fn a_text_is_kept_while_a_person_needs_it_and_no_entry_holds_it() {
+    let fixture = start("");
+    let client = &mut fixture.server.client();
+    let ticket = text(&fixture.ask(1), "approval_id");
+    let index = fixture.server.ledger.size() - 1;
+    let (held, said) = kept(&fixture, index);
+    assert!(held.expect("a text").contains("secret-1@example.com") && said.is_some());
+    let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
+    assert!(shown.body.contains("secret-1@example.com") && shown.body.contains("tell them"), "{}", shown.body);
+    fixture.as_approver(client, "POST", &format!("/approvals/{ticket}/approve"));
+    assert_eq!(kept(&fixture, index), (None, said), "decided, so forgotten");
+    let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
+    assert!(!shown.body.contains("secret-1"), "{}", shown.body);
+    // One that expires is forgotten too.
+    fixture.ask(2);
+    let index = fixture.server.ledger.size() - 1;
+    fixture.server.clock.advance(901_000);
+    fixture.ask(3);
+    assert_eq!(kept(&fixture, index).0, None, "expired, so forgotten");
+    for bytes in fixture.reader().entries(0, 100).expect("entries") {
+        assert!(!String::from_utf8_lossy(&bytes).contains("secret-"), "an entry holds the text");
+    }
+    fixture.is_sound();
+}
+
+#[test]
+fn all_texts_or_none_and_an_agent_s_can_be_erased() {
+    let fixture = start("payloads = 'all'");
+    let body = r#"{"action":{"type":"calculate","query":"40+2"},"context":{"conversation_id":"d","step_number":1}}"#;
+    let path = format!("/agents/{}/verify", fixture.agent.id);
+    fixture.as_agent(&mut fixture.server.client(), "POST", &path, body);
+    let approved = fixture.server.ledger.size() - 1;
+    assert!(kept(&fixture, approved).0.expect("a text").contains("40+2"));
+    let ticket = text(&fixture.ask(1), "approval_id");
+    let pending = fixture.server.ledger.size() - 1;
+    fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/deny"));
+    assert!(kept(&fixture, pending).0.is_some(), "kept for ever");
+    let erased = fixture.as_admin("POST", &format!("/agents/{}/erase", fixture.agent.id));
+    assert!(erased.body.contains(r#""erased":2"#), "{}", erased.body);
+    assert_eq!((kept(&fixture, approved).0, kept(&fixture, pending).0), (None, None));
+    fixture.is_sound();
+    let fixture = start("payloads = 'none'");
+    fixture.ask(1);
+    assert_eq!(kept(&fixture, fixture.server.ledger.size() - 1), (None, None));
+    fixture.is_sound();
+}
+
+#[test]
+fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
+    let fixture = start("[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec'\n");
+    let stranger = register(&mut fixture.server.client(), r#"{"name":"b","type":"supervised","principal_id":"q"}"#);
+    let stranger = stranger.expect("an agent");
+    let body = r#"{"parameters":{},"context":{"conversation_id":"c","step_number":1}}"#;
+    let path = format!("/agents/{}/tools/drop_table", stranger.id);
+    let asked = fixture.server.client().send("POST", &path, &[("x-agent-token", &stranger.token)], body);
+    assert!(asked.expect("an answer").body.contains("PENDING"));
+    let ticket = text(&fixture.ask(1), "approval_id");
+    let failed = r#"{"action":{"type":"calculate","query":"1/0"},"context":{"conversation_id":"d","step_number":1}}"#;
+    let path = format!("/agents/{}/verify", fixture.agent.id);
+    fixture.as_agent(&mut fixture.server.client(), "POST", &path, failed);
+    fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
+    fixture.as_admin("POST", &format!("/agents/{}/complaint", fixture.agent.id));
+    fixture.as_admin("POST", &format!("/agents/{}/reactivate", fixture.agent.id));
+    let events = fixture.server.ledger.outbox(0, 100).expect("events");
+    let kinds: Vec<String> = events
+        .iter()
+        .map(|event| {
+            assert_eq!(event.principal, "p");
+            let document = json::parse(&event.body, &Limits::STATE).expect("JSON");
+            let member =
+                |key: &str| document.root().get(key).and_then(|value| value.as_str()).map(|v| v.text().to_owned());
+            assert_eq!((member("specversion").as_deref(), member("id")), (Some("1.0"), Some(event.event_id.clone())));
+            assert!(!event.body.contains("secret-1"), "an event holds the agent's text: {}", event.body);
+            member("type").expect("a type")
+        })
+        .collect();
+    let expected = [
+        "interlock.approval.pending",
+        "interlock.verification.failed",
+        "interlock.approval.resolved",
+        "interlock.agent.suspended",
+        "interlock.agent.reactivated",
+    ];
+    assert_eq!(kinds, expected);
+    let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
+    assert!(matches!(fixture.server.ledger.submit_and_wait(Command::Delivered(ids[..2].to_vec())), Written::Done));
+    let left = fixture.server.ledger.outbox(0, 100).expect("events");
+    assert_eq!(left, events[2..]);
+    // The secret is nowhere in the ledger.
+    for bytes in fixture.reader().entries(0, 100).expect("entries") {
+        assert!(!String::from_utf8_lossy(&bytes).contains("whsec"));
+    }
+}
+
+#[test]
+fn bad_tokens_and_malformed_requests_cost_nobody_its_trust() {
+    let fixture = start("");
+    let path = format!("/agents/{}/verify", fixture.agent.id);
+    let body = r#"{"action":{"type":"nonsense"},"context":{"conversation_id":"c","step_number":1}}"#;
+    for number in 0..120 {
+        let token = if number % 2 == 0 { "wrong" } else { fixture.agent.token.as_str() };
+        let body = if number % 2 == 0 { body } else { "{}" };
+        fixture.server.client().send("POST", &path, &[("x-agent-token", token)], body).expect("an answer");
+    }
+    let agent = fixture.server.ledger.agent(&fixture.agent.id).expect("read").expect("an agent");
+    assert_eq!(u8::from(agent.trust), 1);
+    assert!(agent.record.is_empty(), "{:?}", agent.record);
+}
+
+#[test]
+fn a_directory_of_the_first_layout_is_read_and_goes_on() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let golden = repository().join("crates/interlock-testkit/tests/golden/data-1");
+    for name in ["ledger.db", "checkpoint", "ledger.key"] {
+        fs::copy(golden.join(name), scratch.path().join(name)).expect("a copy");
+    }
+    let key = || LedgerKey::open(scratch.path(), &SystemEntropy::new()).expect("a key");
+    let checkpoint = CheckpointFile::new(scratch.path(), key());
+    let before = checkpoint.read().expect("a checkpoint").expect("a checkpoint");
+    let store = Box::new(SqliteStore::open(scratch.path()).expect("migrated"));
+    assert!(scratch.path().join("ledger-layout-1.db").exists(), "a copy is kept");
+    let server = Server::start(store, Some(checkpoint), bundle(""));
+    let agent = TestAgent {
+        id: "agent_52a7fec3770d934c37607e45f02f101a".to_owned(),
+        token: "qwed_agent_7ded4cd428a3ddb6381c4a199fac9c31a3385b4dee4ab0ae31cea1f4a54bdf21".to_owned(),
+    };
+    let path = format!("/agents/{}/activity", agent.id);
+    let activity = server.client().send("GET", &path, &[("x-agent-token", &agent.token)], "").expect("an answer");
+    let summary = r#""summary":{"total":8,"approved":2,"corrected":1,"pending":1,"budget_exceeded":0,"denied":4"#;
+    assert!(activity.body.contains(summary), "{}", activity.body);
+    let body = r#"{"parameters":{},"context":{"conversation_id":"new","step_number":1}}"#;
+    let path = format!("/agents/{}/tools/drop_table", agent.id);
+    let asked = server.client().send("POST", &path, &[("x-agent-token", &agent.token)], body).expect("an answer");
+    assert!(asked.body.contains("approval_id"), "{}", asked.body);
+    drop(server);
+    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+    let sealed = CheckpointFile::new(scratch.path(), key()).read().expect("a checkpoint");
+    assert!(sealed.expect("a checkpoint").size > before.size);
+    let report = verify(&mut reader, Some(before), &mut |_, _| {}).expect("verified");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let again = replay(&mut reader, None, &mut |_, _| {}).expect("replayed");
+    assert_eq!(again.differences_count, 0, "{again:?}");
+    let kinds: Vec<_> = reader.entries(0, 100).expect("entries").iter().map(|bytes| Entry::from_bytes(bytes)).collect();
+    assert!(kinds.iter().flatten().any(|entry| entry.format == 1), "old entries stay as they are");
+    assert!(kinds.iter().flatten().any(|entry| matches!(&entry.body, Body::Ruled(ruled) if ruled.ticket.is_some())));
+}
