@@ -45,6 +45,7 @@ pub(crate) struct VerifyArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Example: interlock attest keys > keys.json")]
 pub(crate) struct KeysArguments {
     /// Where the ledger and its keys are kept [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]

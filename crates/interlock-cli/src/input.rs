@@ -41,5 +41,5 @@ impl Inputs {
 /// A time on the command line: RFC 3339, a date, or milliseconds since 1970.
 pub(crate) fn read_time(text: &str) -> Result<interlock_core::action::Millis, String> {
     let read = interlock_core::instant::parse(text);
-    read.ok_or_else(|| "a time is like 2026-11-15T12:00:30Z, or milliseconds since 1970".to_owned())
+    read.ok_or_else(|| "not a time such as 2026-11-15T12:00:30Z or 2026-11-15, or milliseconds since 1970".to_owned())
 }

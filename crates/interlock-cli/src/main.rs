@@ -72,7 +72,7 @@ enum Command {
     Activity(activity::ActivityArguments),
     /// Watch the server on one screen: rates, queue, what waits, last rulings
     Top(top::TopArguments),
-    /// Check a ledger, or decide everything in it again
+    /// Check a ledger, decide everything in it again, prove what is in it, export it
     Audit {
         #[command(subcommand)]
         command: audit::AuditCommand,

@@ -7,16 +7,22 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
+use interlock_http::deliver::{
+    CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, LedgerOutbox, Newest, Schedule,
+    destinations_of, keep_file,
+};
 use interlock_http::{Service, Tls};
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
+use interlock_runtime::reach::{Reach, own_user, reach};
 use interlock_runtime::startup::{
     DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key,
 };
@@ -96,6 +102,10 @@ struct Ready {
     key_from: String,
     ledger: Ledger,
     attestation: Arc<AttestationKeys>,
+    /// Whom events are sent to.
+    destinations: Destinations,
+    /// Whose checkpoints these are.
+    source: String,
     tls: Option<Tls>,
     /// Held until the end.
     _data: DataDirectory,
@@ -142,6 +152,8 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
         LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
+    let signing = signing.with_reach(reach_of(data.path()));
+    let (destinations, source) = (destinations_of(&bundle).map_err(invalid)?, signing.origin().to_owned());
     let attestation = Arc::new(AttestationKeys::open(data.path(), signing.origin())?);
     let ports = Ports {
         store: Box::new(store),
@@ -151,7 +163,29 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
-    Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, attestation, tls, _data: data })
+    Ok(Ready {
+        places,
+        bundle,
+        bundle_from,
+        key,
+        key_from,
+        ledger,
+        attestation,
+        destinations,
+        source,
+        tls,
+        _data: data,
+    })
+}
+
+fn invalid(error: impl std::fmt::Display) -> StartupFault {
+    StartupFault { code: Code::ConfigInvalid, message: error.to_string() }
+}
+
+/// How far the files of a data directory are from agents; where it cannot be told, the smaller claim.
+fn reach_of(data: &Path) -> Reach {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(data).map_or(Reach::SameUser, |found| reach(found.uid(), own_user(), None))
 }
 
 /// Where the server's own files are, links resolved: no agent may touch them.
@@ -218,12 +252,53 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
         let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
         let service = service.with_attestation(Arc::clone(&ready.attestation));
+        let deliveries = start_deliveries(ready).map_err(|fault| Fault::with_code(fault.code, fault.message))?;
+        let service = service.with_deliveries(deliveries.iter().map(|sent| Arc::clone(sent.metrics())).collect());
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
+        // What did not arrive is in the outbox and sent after the next start.
+        for sent in deliveries {
+            sent.stop().await;
+        }
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
     })?;
     Ok(Outcome::Clean)
+}
+
+/// How often a checkpoint is sent elsewhere.
+const CHECKPOINTS_EVERY: Duration = Duration::from_secs(10);
+
+/// Events to principals, and checkpoints to where the bundle wants them as well.
+fn start_deliveries(ready: &Ready) -> Result<Vec<Deliveries>, StartupFault> {
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy::new()));
+    let mut started = Vec::new();
+    if !ready.destinations.is_empty() {
+        let outbox = LedgerOutbox::new(ready.ledger.clone());
+        let (destinations, schedule) = (ready.destinations.clone(), Schedule::default());
+        let principals = Deliveries::start(outbox, destinations, schedule, clock.clone(), entropy.clone())?;
+        let wake = principals.wake();
+        ready.ledger.on_events(move || wake.wake());
+        started.push(principals);
+    }
+    let Some(elsewhere) = ready.bundle.checkpoints() else { return Ok(started) };
+    let ledger = ready.ledger.clone();
+    let newest: Newest = Arc::new(move || ledger.signed_checkpoint().map(|signed| signed.note.clone()));
+    if let (Some(address), Some(secret)) = (&elsewhere.webhook, elsewhere.secret) {
+        let mut destinations = Destinations::default();
+        let secret = ready.bundle.secret(secret).unwrap_or_default();
+        let destination = Destination::parse(address, secret).map_err(invalid)?;
+        destinations.add(CHECKPOINT_DESTINATION, destination).map_err(invalid)?;
+        let outbox = Checkpoints::new(Arc::clone(&newest), &ready.source, CHECKPOINTS_EVERY, clock.clone());
+        started.push(Deliveries::start(Arc::new(outbox), destinations, Schedule::default(), clock, entropy)?);
+    }
+    if let Some(file) = elsewhere.file.clone().map(PathBuf::from) {
+        let fault = |error: &std::io::Error| {
+            let _ = writeln!(std::io::stderr(), "interlock: the checkpoint could not be written elsewhere: {error}");
+        };
+        tokio::spawn(keep_file(newest, file, CHECKPOINTS_EVERY, fault));
+    }
+    Ok(started)
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {

@@ -96,8 +96,7 @@ pub struct Webhook {
     /// `https://…` or `http://…`.
     pub webhook: String,
     /// The SHA-256 of the secret events are signed with; [`Bundle::secret`] has the secret.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret: Option<Digest>,
+    pub secret: Digest,
 }
 
 /// Where checkpoints are sent as well.
@@ -120,7 +119,7 @@ pub struct CheckpointSettings {
 #[serde(deny_unknown_fields)]
 struct WebhookFile {
     webhook: String,
-    secret: Option<String>,
+    secret: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -286,12 +285,10 @@ impl Bundle {
             actions.insert(name, ActionSource { engine: action.engine, risk: action.risk, price_usd });
         }
         let mut secrets = BTreeMap::new();
-        let mut hidden = |secret: Option<String>| {
-            secret.map(|secret| {
-                let digest = Digest::of(&["webhook secret\n", &secret]);
-                secrets.insert(digest, secret);
-                digest
-            })
+        let mut hidden = |secret: String| {
+            let digest = Digest::of(&["webhook secret\n", &secret]);
+            secrets.insert(digest, secret);
+            digest
         };
         let principals = file
             .principals
@@ -306,7 +303,7 @@ impl Bundle {
             checkpoints: file.checkpoints.map(|sink| CheckpointSettings {
                 file: sink.file,
                 webhook: sink.webhook,
-                secret: hidden(sink.secret),
+                secret: sink.secret.map(&mut hidden),
             }),
         };
         let mut bundle = Bundle::resolve(&BundleText {
@@ -464,6 +461,9 @@ impl Settings {
         let checkpoints = self.checkpoints.as_ref();
         if let Some(address) = checkpoints.and_then(|checkpoints| checkpoints.webhook.as_ref()) {
             check_address("checkpoints.webhook", address)?;
+        }
+        if checkpoints.is_some_and(|checkpoints| checkpoints.webhook.is_some() != checkpoints.secret.is_some()) {
+            return Err(BundleError("checkpoints: `webhook` and `secret` come together".to_owned()));
         }
         if let Some(file) = checkpoints.and_then(|checkpoints| checkpoints.file.as_ref())
             && !file.starts_with('/')

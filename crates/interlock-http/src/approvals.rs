@@ -316,23 +316,15 @@ impl Service {
             let full = page.len() == limit;
             let now = ledger.now();
             for ticket in page {
-                if shown.len() == limit || looked_at >= LOOKED_AT_MAX {
+                looked_at = looked_at.saturating_add(1);
+                let reading = self.reading_of(&ticket, reader)?;
+                let wanted = reading.filter(|_| status.is_none_or(|status| ticket.status(now) == status));
+                if looked_at > LOOKED_AT_MAX || (wanted.is_some() && shown.len() == limit) {
                     next = query.before;
                     break 'pages;
                 }
-                looked_at = looked_at.saturating_add(1);
                 query.before = Some(ticket.opened);
-                let reading = match reader {
-                    Reader::Agent => Reading::Agent,
-                    Reader::Operator(operator) => {
-                        let agent = self.find_agent(&ticket.agent)?;
-                        if !agent.is_some_and(|agent| operator.may_read(&agent)) {
-                            continue;
-                        }
-                        Reading::Operator
-                    }
-                };
-                if status.is_none_or(|status| ticket.status(now) == status) {
+                if let Some(reading) = wanted {
                     shown.push(self.show_ticket(&ticket, reading)?);
                 }
             }
@@ -344,6 +336,17 @@ impl Service {
             .raw("approvals", list(shown.into_iter()))
             .limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
         Ok(body.end())
+    }
+
+    /// As whom somebody reads a ticket in a list, if at all.
+    fn reading_of(&self, ticket: &Ticket, reader: &Reader) -> Result<Option<Reading>, Refusal> {
+        match reader {
+            Reader::Agent => Ok(Some(Reading::Agent)),
+            Reader::Operator(operator) => {
+                let agent = self.find_agent(&ticket.agent)?;
+                Ok(agent.filter(|agent| operator.may_read(agent)).map(|_| Reading::Operator))
+            }
+        }
     }
 
     /// A ticket as JSON; the agent's own words only for operators.

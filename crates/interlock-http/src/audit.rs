@@ -1,26 +1,26 @@
-//! The ledger for outsiders: the signed checkpoint for everybody, the entries for admins.
+//! The ledger for outsiders: the signed checkpoint for everybody, entries and proofs for admins.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use interlock_core::Code;
 use interlock_core::ledger::leaf_hash;
+use interlock_runtime::ledger::{ProofFault, prove_continuation, prove_entry};
 
 use crate::Service;
 use crate::answer::{Refusal, json};
 use crate::auth::Credentials;
 use crate::query::Query;
+use crate::request::malformed;
 use crate::routes::{Answered, text};
 use crate::write::{Object, list};
 
 pub(crate) async fn checkpoint(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
-    let note = service.gate.ledger().checkpoint_note();
-    if note.is_empty() {
-        return Err(Refusal::new(Code::FaultBusy, "there is no checkpoint yet; one is written within a second"));
-    }
-    Ok(text(note.to_string()))
+    let signed = service.gate.ledger().signed_checkpoint();
+    let missing = || Refusal::new(Code::FaultBusy, "there is no checkpoint yet; one is written within a second");
+    Ok(text(signed.ok_or_else(missing)?.note.clone()))
 }
 
 pub(crate) async fn entries(
@@ -47,4 +47,64 @@ pub(crate) async fn entries(
     });
     let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
     Ok(json(StatusCode::OK, body))
+}
+
+pub(crate) async fn proof(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    service.admin(&Credentials::read(&headers))?;
+    let query = Query::read(query.as_deref(), &["index", "decision", "old", "size"])?;
+    let decision = query.text("decision").map(str::to_owned);
+    let (index, old, size) = (query.number("index")?, query.number("old")?, query.number("size")?);
+    let asked = match (index, decision, old) {
+        (Some(index), None, None) => Asked::Entry(index),
+        (None, Some(decision), None) => Asked::Decision(decision),
+        (None, None, Some(old)) => Asked::Continuation(old),
+        _ => return Err(malformed("exactly one of index, decision and old is required")),
+    };
+    let read = tokio::task::spawn_blocking(move || service.prove(asked, size));
+    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    Ok(json(StatusCode::OK, body))
+}
+
+/// What is to be proven.
+enum Asked {
+    /// That an entry is in the ledger.
+    Entry(u64),
+    /// That the entry of a decision is.
+    Decision(String),
+    /// That the ledger continues what it was at a size.
+    Continuation(u64),
+}
+
+impl Service {
+    fn prove(&self, asked: Asked, size: Option<u64>) -> Result<String, Refusal> {
+        let ledger = self.gate.ledger();
+        let signed = ledger.signed_checkpoint();
+        let signed = signed.as_deref();
+        let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
+        let proof = match asked {
+            Asked::Entry(index) => ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size)),
+            Asked::Decision(id) => {
+                let found = ledger.ruling(&id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+                let missing = || malformed("there is no such decision").with_status(StatusCode::NOT_FOUND);
+                let (index, _) = found.ok_or_else(missing)?;
+                ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size))
+            }
+            Asked::Continuation(old) => {
+                ledger.with_reader(|reader| prove_continuation(&mut tree, reader, signed, old, size))
+            }
+        };
+        proof.map(|proof| proof.to_json()).map_err(|fault| match fault {
+            ProofFault::Damaged(reason) => Refusal::new(Code::LedgerDamaged, reason),
+            ProofFault::Store(_) => Refusal::of_code(Code::FaultStore),
+            other @ (ProofFault::Beyond { .. }
+            | ProofFault::NoSuchEntry { .. }
+            | ProofFault::NotSigned { .. }
+            | ProofFault::Backwards { .. }) => malformed(other.to_string()),
+        })
+    }
 }

@@ -8,7 +8,9 @@
 //! | tickets, trust, executions | `approvals.rs` |
 //! | what operators do about agents | `agents.rs` |
 //! | what was ruled | `activity.rs` |
-//! | checkpoint and entries | `audit.rs` |
+//! | checkpoint, entries and proofs | `audit.rs` |
+//! | events to principals | `deliver/` |
+//! | how many requests a minute | `rate.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | attestations and their keys | `attest.rs` |
@@ -54,13 +56,14 @@ pub use server::{ServeFault, serve, serve_with};
 pub use tls::Tls;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::gate::Gate;
+use interlock_runtime::ledger::TreeCache;
 
 /// Everything a request may need.
 #[derive(Debug)]
@@ -77,6 +80,10 @@ pub struct Service {
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
     rate: RateLimiter,
+    /// What is counted of deliveries.
+    deliveries: OnceLock<Vec<Arc<deliver::DeliveryMetrics>>>,
+    /// What proofs remember of the tree.
+    tree: Mutex<TreeCache>,
 }
 
 /// A source of random bytes that can be shown.
@@ -106,6 +113,14 @@ impl Service {
             metrics: metrics::HttpMetrics::default(),
             stopping: tokio::sync::watch::Sender::new(false),
             rate: RateLimiter::new(limits),
+            deliveries: OnceLock::new(),
+            tree: Mutex::default(),
         })
+    }
+
+    /// Shows what is counted of deliveries. The first given stay.
+    pub fn with_deliveries(self: Arc<Self>, metrics: Vec<Arc<deliver::DeliveryMetrics>>) -> Arc<Service> {
+        self.deliveries.get_or_init(|| metrics);
+        self
     }
 }

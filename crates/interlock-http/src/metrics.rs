@@ -1,10 +1,13 @@
 //! What is counted, in the text form of Prometheus. Names are fixed by a golden file.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use interlock_core::action::Decision;
-use interlock_runtime::ledger::Ledger;
+use interlock_core::action::{Decision, TicketStatus};
+use interlock_runtime::ledger::{Ledger, TicketQuery};
+
+use crate::deliver::DeliveryMetrics;
 
 /// Counters of the service.
 #[derive(Debug, Default)]
@@ -23,7 +26,7 @@ impl HttpMetrics {
         }
     }
 
-    pub(crate) fn render(&self, ledger: &Ledger) -> String {
+    pub(crate) fn render(&self, ledger: &Ledger, deliveries: &[Arc<DeliveryMetrics>]) -> String {
         let mut text = String::new();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let metrics = ledger.metrics();
@@ -41,6 +44,18 @@ impl HttpMetrics {
             ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
             ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
         ];
+        let mut rows = rows.to_vec();
+        rows.push((
+            "interlock_approvals_open",
+            "gauge",
+            "Tickets that wait for a person, at most 1000.",
+            open_tickets(ledger),
+        ));
+        // Principals and checkpoints are delivered apart and counted together.
+        for (position, row) in DeliveryMetrics::default().rows().into_iter().enumerate() {
+            let values = deliveries.iter().filter_map(|metrics| metrics.rows().get(position).map(|row| row.3));
+            rows.push((row.0, row.1, row.2, values.fold(0, u64::saturating_add)));
+        }
         for (name, kind, help, value) in rows {
             // Writing to a string does not fail.
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
@@ -52,4 +67,12 @@ impl HttpMetrics {
         }
         text
     }
+}
+
+fn open_tickets(ledger: &Ledger) -> u64 {
+    const COUNTED_MAX: usize = 1_000;
+    let query = TicketQuery { undecided: true, ..TicketQuery::default() };
+    let (now, tickets) = (ledger.now(), ledger.tickets(&query, COUNTED_MAX).unwrap_or_default());
+    let open = tickets.iter().filter(|ticket| ticket.status(now) == TicketStatus::Pending).count();
+    u64::try_from(open).unwrap_or(u64::MAX)
 }

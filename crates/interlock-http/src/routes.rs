@@ -80,6 +80,7 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/keys/{id}/revoke", post(keys::revoke))
         .route("/audit/checkpoint", get(audit::checkpoint))
         .route("/audit/entries", get(audit::entries))
+        .route("/audit/proof", get(audit::proof))
         .route("/state/verify", post(state_verify))
         .route("/.well-known/jwks.json", get(attest::jwks))
         .route("/attestation/rotate", post(attest::rotate))
@@ -116,7 +117,8 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
     service.admin(&Credentials::read(&headers))?;
-    Ok(text(service.metrics.render(service.gate.ledger())))
+    let deliveries = service.deliveries.get().map(Vec::as_slice).unwrap_or_default();
+    Ok(text(service.metrics.render(service.gate.ledger(), deliveries)))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {

@@ -177,6 +177,7 @@ engine = 'math'
 price_usd = 0.02
 [principals.p]
 webhook = 'http://127.0.0.1:1/'
+secret = 'a secret of the simulation, long'
 ";
 const AGENTS: usize = 3;
 const HOUR_MAX: u64 = 2;

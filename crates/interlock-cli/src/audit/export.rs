@@ -86,22 +86,25 @@ fn to_json(export: &Export) -> String {
             format!("{{\"name\":{},\"bytes\":{},\"sha256\":\"{}\"}}", quote(file.name), file.bytes, file.sha256)
         })
         .collect();
-    let Export { entries, agents, size, root, later, .. } = export;
+    let Export { entries, executions, agents, size, root, later, .. } = export;
     let (rulings, files) = (rulings.join(","), files.join(","));
     format!(
-        "{{\"entries\":{entries},\"rulings\":{{{rulings}}},\"agents\":{agents},\"files\":[{files}],\"size\":{size},\
+        "{{\"entries\":{entries},\"rulings\":{{{rulings}}},\"executions\":{executions},\"agents\":{agents},\"files\":[{files}],\"size\":{size},\
          \"root\":\"{root}\",\"later\":{later}}}\n"
     )
 }
 
 fn to_text(export: &Export, out: &std::path::Path) -> String {
-    let Export { entries, rulings, agents, files, size, root, later } = export;
+    let Export { entries, rulings, executions, agents, files, size, root, later } = export;
     let count: u64 = rulings.values().sum();
     let (good, reset, out) = (style::GOOD, style::RESET, interlock_core::visible(&out.to_string_lossy()));
     let mut text =
         format!("{good}EXPORTED{reset} {count} rulings among {entries} entries of {agents} agents to {out}\n");
     for (decision, count) in rulings.iter().filter(|(_, count)| **count > 0) {
         text.push_str(&format!("  {count} {decision}\n"));
+    }
+    if *executions > 0 {
+        text.push_str(&format!("  {executions} reported as executed\n"));
     }
     for file in files {
         text.push_str(&format!("  {} {} bytes {}\n", file.name, file.bytes, file.sha256));

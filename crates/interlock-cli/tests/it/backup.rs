@@ -106,7 +106,9 @@ fn a_backup_under_load_holds_all_that_was_answered_before_it() {
     for (round, (out, before, _)) in backups.iter().enumerate() {
         assert!(before.len() > 10, "only {} answers before backup {round}", before.len());
         let files: Vec<String> =
-            ["bundle", "checkpoint", "ledger.db", "ledger.key", "manifest.json"].map(str::to_owned).into();
+            ["attestation.keys", "bundle", "checkpoint", "ledger.db", "ledger.key", "manifest.json"]
+                .map(str::to_owned)
+                .into();
         assert_eq!(names(out), files.into_iter().collect());
         let target = scratch.path().join(format!("restored{round}"));
         let output = restore(out, &target);
@@ -306,7 +308,7 @@ fn a_backup_that_was_changed_is_not_restored() {
     let output = restore(&out, &target);
     assert!(output.status.success(), "{}", text(&output.stderr));
     assert_eq!(inode(&target), empty, "the directory itself stays: it may be the top of a file system");
-    let files: Vec<String> = ["checkpoint", "ledger.db", "ledger.key"].map(str::to_owned).into();
+    let files: Vec<String> = ["attestation.keys", "checkpoint", "ledger.db", "ledger.key"].map(str::to_owned).into();
     assert_eq!(names(&target), files.into_iter().collect());
     is_sound(&target);
 }

@@ -60,7 +60,7 @@ impl Checkpoints {
             .text("specversion", "1.0")
             .text("id", &event_id)
             .text("source", &self.source)
-            .text("type", "dev.interlock.checkpoint")
+            .text("type", "interlock.checkpoint")
             .text("time", &time(now))
             .text("datacontenttype", "text/plain")
             .text("data", note)

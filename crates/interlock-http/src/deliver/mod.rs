@@ -14,9 +14,11 @@
 mod checkpoint;
 mod client;
 mod destination;
+mod ledger;
 
 pub use checkpoint::{CHECKPOINT_DESTINATION, Checkpoints, Newest, keep_file, replace_file};
 pub use destination::{Destination, DestinationError, Destinations};
+pub use ledger::{LedgerOutbox, destinations_of};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -123,11 +125,11 @@ impl DeliveryMetrics {
     pub fn rows(&self) -> [(&'static str, &'static str, &'static str, u64); 5] {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         [
-            ("interlock_webhook_delivered_total", "counter", "Events that arrived.", read(&self.delivered)),
-            ("interlock_webhook_failed_total", "counter", "Attempts that failed.", read(&self.failed)),
-            ("interlock_webhook_abandoned_total", "counter", "Events that were given up.", read(&self.abandoned)),
-            ("interlock_webhook_waiting", "gauge", "Events waiting, when last looked.", read(&self.waiting)),
-            ("interlock_webhook_faults_total", "counter", "Calls of the outbox that failed.", read(&self.faults)),
+            ("interlock_webhooks_delivered_total", "counter", "Events that arrived.", read(&self.delivered)),
+            ("interlock_webhooks_failed_total", "counter", "Attempts that failed.", read(&self.failed)),
+            ("interlock_webhooks_abandoned_total", "counter", "Events that were given up.", read(&self.abandoned)),
+            ("interlock_webhooks_waiting", "gauge", "Events waiting, when last looked.", read(&self.waiting)),
+            ("interlock_webhooks_faults_total", "counter", "Calls of the outbox that failed.", read(&self.faults)),
         ]
     }
 }

@@ -18,7 +18,7 @@ use interlock_core::Digest;
 use interlock_core::action::{Decision, Millis};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::json::quote;
-use interlock_core::ledger::{Body, Entry, Frontier, leaf_hash};
+use interlock_core::ledger::{Body, Entry, Executed, Frontier, leaf_hash};
 use ring::digest::{Context, SHA256};
 
 use crate::ledger::{NoteVerifier, Progress, Reader, SignedCheckpoint, StoreFault};
@@ -62,6 +62,8 @@ pub struct Export {
     pub entries: u64,
     /// The rulings among them.
     pub rulings: BTreeMap<Decision, u64>,
+    /// How many of these were reported as executed.
+    pub executions: u64,
     /// How many agents they are about.
     pub agents: u64,
     /// The files, the manifest not counted.
@@ -169,6 +171,19 @@ fn make_directory(directory: &Path) -> Result<bool, ExportFault> {
     }
 }
 
+/// What was reported of the execution of a decision, under the checkpoint.
+fn execution_of(reader: &mut dyn Reader, decision: u64, size: u64) -> Result<Option<(Millis, Executed)>, ExportFault> {
+    let Some(report) = reader.execution(decision)?.filter(|report| *report < size) else { return Ok(None) };
+    let bytes = reader.entries(report, 1)?.pop();
+    let entry = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok());
+    match entry.map(|entry| (entry.at, entry.body)) {
+        Some((at, Body::Executed(executed))) if executed.decision == decision => Ok(Some((at, *executed))),
+        Some(_) | None => {
+            Err(ExportFault::Damaged(format!("entry {report} does not report the execution of entry {decision}")))
+        }
+    }
+}
+
 fn fill(
     reader: &mut dyn Reader,
     sealed: Sealed<'_>,
@@ -190,7 +205,7 @@ fn fill(
 
     let mut rulings: BTreeMap<Decision, u64> = Decision::ALL.iter().map(|decision| (*decision, 0)).collect();
     let (mut entries, mut seen, mut who) = (0_u64, HashSet::new(), HashMap::new());
-    let mut frontier = Frontier::default();
+    let (mut frontier, mut executions) = (Frontier::default(), 0_u64);
     while frontier.size() < checkpoint.size {
         let left = usize::try_from(checkpoint.size.saturating_sub(frontier.size())).unwrap_or(PAGE);
         let page = reader.entries(frontier.size(), PAGE.min(left))?;
@@ -219,7 +234,9 @@ fn fill(
             let count = rulings.entry(ruled.ruling.decision).or_default();
             *count = count.saturating_add(1);
             let who = entry.agent.as_ref().and_then(|agent| who.get(agent));
-            let row = Row { index, leaf, entry: &entry, ruled, who, bytes: &bytes };
+            let execution = execution_of(reader, index, checkpoint.size)?;
+            executions = executions.saturating_add(u64::from(execution.is_some()));
+            let row = Row { index, leaf, entry: &entry, ruled, who, execution, bytes: &bytes };
             lines.write(row.to_json()?.as_bytes())?;
             sheet.write(csv::line(&row).as_bytes())?;
         }
@@ -233,6 +250,7 @@ fn fill(
     let export = Export {
         entries,
         rulings,
+        executions,
         agents: u64::try_from(seen.len()).unwrap_or(u64::MAX),
         files: vec![lines.finish()?, sheet.finish()?],
         size: checkpoint.size,
@@ -262,6 +280,7 @@ fn manifest_json(export: &Export, sealed: Sealed<'_>, filter: &Filter, created_a
         ("filter", filter.to_json()),
         ("entries", export.entries.to_string()),
         ("rulings", format!("{{{}}}", rulings.join(","))),
+        ("executions", export.executions.to_string()),
         ("agents", export.agents.to_string()),
         ("files", format!("[\n{}\n  ]", files.join(",\n"))),
         ("size", export.size.to_string()),

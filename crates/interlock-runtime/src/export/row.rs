@@ -4,10 +4,10 @@
 //! out. Tokens' digests stand in the entries of registrations, which are not exported.
 
 use interlock_core::Digest;
-use interlock_core::action::{Profile, UsdMicros};
+use interlock_core::action::{Millis, Profile, UsdMicros};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::json::quote;
-use interlock_core::ledger::{Entry, Ruled};
+use interlock_core::ledger::{Entry, Executed, Ruled};
 
 use super::ExportFault;
 
@@ -19,6 +19,8 @@ pub(super) struct Row<'a> {
     pub(super) ruled: &'a Ruled,
     /// Whom the agent's id stands for.
     pub(super) who: Option<&'a Who>,
+    /// What was reported of its execution: when, and what.
+    pub(super) execution: Option<(Millis, Executed)>,
     /// The entry as it is stored.
     pub(super) bytes: &'a [u8],
 }
@@ -57,7 +59,7 @@ type Column = (&'static str, fn(&Row<'_>) -> Cell);
 
 /// The columns, in the order of both files.
 #[rustfmt::skip]
-pub(super) const COLUMNS: [Column; 27] = [
+pub(super) const COLUMNS: [Column; 34] = [
     ("index",           |row| plain(Some(row.index))),
     ("at",              |row| text(Some(to_rfc3339(row.entry.at)))),
     ("agent_id",        |row| text(row.entry.agent.as_ref())),
@@ -85,6 +87,13 @@ pub(super) const COLUMNS: [Column; 27] = [
     ("certificate",     |row| text(row.ruled.evidence.as_ref().and_then(|found| found.certificate))),
     ("bundle",          |row| text(Some(row.ruled.bundle))),
     ("leaf_hash",       |row| text(Some(row.leaf))),
+    ("enforced",        |row| plain(Some(!row.ruled.observed))),
+    ("approval_id",     |row| text(row.ruled.ticket.as_ref().map(|ticket| &ticket.approval_id))),
+    ("executed_at",     |row| text(row.execution.as_ref().map(|(at, _)| to_rfc3339(*at)))),
+    ("success",         |row| plain(row.execution.as_ref().map(|(_, executed)| executed.success))),
+    ("result_hash",     |row| text(row.execution.as_ref().and_then(|(_, executed)| executed.result_hash.as_ref()))),
+    ("used_usd",        |row| plain(row.execution.as_ref().map(|(_, executed)| executed.usage.cost_usd))),
+    ("used_tokens",     |row| plain(row.execution.as_ref().map(|(_, executed)| executed.usage.tokens))),
 ];
 
 impl Row<'_> {

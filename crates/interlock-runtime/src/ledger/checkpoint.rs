@@ -16,12 +16,11 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 
 use super::note::NoteVerifier;
 use crate::clock::{Entropy, hex};
+use crate::reach::Reach;
 
 /// The name of the file in a data directory.
 const FILE_NAME: &str = "checkpoint";
 const KEY_NAME: &str = "ledger.key";
-/// Says what the log covers: whoever can write as this user can replace log, key and checkpoint together.
-const REACH: &str = "same-user";
 
 /// The key a ledger signs its checkpoints with.
 pub struct LedgerKey {
@@ -29,6 +28,9 @@ pub struct LedgerKey {
     verifier: NoteVerifier,
     /// Derived from the key, for the ids of decisions.
     id_secret: Digest,
+    /// Every checkpoint says what the log covers: whoever can write as this user can replace log, key and checkpoint
+    /// together.
+    reach: Reach,
 }
 
 impl std::fmt::Debug for LedgerKey {
@@ -62,12 +64,18 @@ impl LedgerKey {
         let origin = format!("interlock/{}", hex(short.get(..8).unwrap_or_default()));
         let public = public.try_into().map_err(|_| io::Error::other("ledger.key is no key"))?;
         let id_secret = Digest::of_bytes(&[b"decision ids\n".as_slice(), seed].concat());
-        Ok(LedgerKey { pair, verifier: NoteVerifier::new(origin, public), id_secret })
+        Ok(LedgerKey { pair, verifier: NoteVerifier::new(origin, public), id_secret, reach: Reach::SameUser })
     }
 
     /// Names the ledger: derived from its key.
     pub fn origin(&self) -> &str {
         self.verifier.name()
+    }
+
+    /// The same key, for a ledger whose files are this far from agents.
+    #[must_use]
+    pub fn with_reach(self, reach: Reach) -> LedgerKey {
+        LedgerKey { reach, ..self }
     }
 
     pub(super) fn id_secret(&self) -> Digest {
@@ -81,7 +89,7 @@ impl LedgerKey {
 
     /// Signs a checkpoint.
     pub fn sign(&self, frontier: &Frontier) -> String {
-        let body = body_of(self.origin(), frontier.size(), frontier.root());
+        let body = body_of(self.origin(), frontier.size(), frontier.root(), self.reach);
         let signature = self.pair.sign(body.as_bytes());
         let signed = [self.verifier.hash().as_slice(), signature.as_ref()].concat();
         format!("{body}\n\u{2014} {} {}\n", self.origin(), BASE64.encode(signed))
@@ -93,8 +101,8 @@ impl LedgerKey {
     }
 }
 
-fn body_of(origin: &str, size: u64, root: Digest) -> String {
-    format!("{origin}\n{size}\n{}\n{REACH}\n", BASE64.encode(root.bytes()))
+fn body_of(origin: &str, size: u64, root: Digest, reach: Reach) -> String {
+    format!("{origin}\n{size}\n{}\n{}\n", BASE64.encode(root.bytes()), reach.as_str())
 }
 
 /// What a checkpoint says.
@@ -152,7 +160,7 @@ impl CheckpointFile {
     }
 
     /// Replaces the file: temporary file, sync, rename, sync of the directory. Returns what it says.
-    pub fn write(&self, frontier: &Frontier) -> io::Result<String> {
+    pub fn write(&self, frontier: &Frontier) -> io::Result<SignedCheckpoint> {
         let (temporary, path) = (self.directory.join(".checkpoint.tmp"), self.directory.join(FILE_NAME));
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -162,7 +170,7 @@ impl CheckpointFile {
         write_new(&temporary, note.as_bytes())?;
         fs::rename(&temporary, &path)?;
         File::open(&self.directory)?.sync_all()?;
-        Ok(note)
+        Ok(SignedCheckpoint { note, checkpoint: Checkpoint { size: frontier.size(), root: frontier.root() } })
     }
 }
 

@@ -1,12 +1,13 @@
 //! What principals are told: CloudEvents about their agents, made from entries in the transaction that records them.
 
-use interlock_core::Code;
 use interlock_core::action::{Agent, AgentStatus, Millis};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::ledger::{ApprovalResolved, Body, Ruled, StatusChanged, TrustChanged, TrustRequested};
+use interlock_core::{Code, Digest};
 use serde::Serialize;
 
 use super::store::Outgoing;
+use crate::clock::hex;
 
 /// Events of one entry have ids next to each other.
 const EVENTS_PER_ENTRY: u64 = 4;
@@ -81,7 +82,8 @@ pub(super) fn event_of(agent: &Agent, body: &Body, at: Millis, index: u64) -> Op
         | Body::SigningKeyRotated(_) => return None,
     };
     let id = index.checked_mul(EVENTS_PER_ENTRY)?.checked_add(1)?;
-    let event_id = format!("evt_{}_{index}", agent.profile.agent_id.trim_start_matches("agent_"));
+    let digest = Digest::of(&["event\n", &agent.profile.agent_id, "\n", &index.to_string()]).bytes();
+    let event_id = format!("evt_{}", hex(digest.first_chunk::<16>().map_or(&[], |half| half.as_slice())));
     let event = CloudEvent {
         specversion: "1.0",
         id: &event_id,

@@ -203,8 +203,19 @@ impl Reader for MemoryStore {
         Ok(self.held().texts.get(&(agent.to_owned(), index)).cloned())
     }
 
-    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
-        Ok(self.held().outbox.values().filter(|event| event.id > after).take(count).cloned().collect())
+    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        let held = self.held();
+        let waiting = held.outbox.values().filter(|event| event.principal == principal && event.id > after);
+        Ok(waiting.take(count).cloned().collect())
+    }
+
+    fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        for event in self.held().outbox.values() {
+            let count = counts.entry(event.principal.clone()).or_default();
+            *count = count.saturating_add(1);
+        }
+        Ok(counts.into_iter().collect())
     }
 
     fn rows(&mut self) -> Result<Rows, StoreFault> {

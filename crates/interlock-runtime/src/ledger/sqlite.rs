@@ -51,6 +51,7 @@ const SCHEMA_2: &str = "
         until INTEGER, PRIMARY KEY (agent, number)) STRICT, WITHOUT ROWID;
     CREATE TABLE outbox (id INTEGER PRIMARY KEY, principal TEXT NOT NULL, event_id TEXT NOT NULL, body TEXT NOT NULL,
         at INTEGER NOT NULL) STRICT;
+    CREATE INDEX outbox_by_principal ON outbox (principal, id);
     PRAGMA user_version = 2;
 ";
 
@@ -523,16 +524,26 @@ impl Reader for SqliteReader {
         Ok(Some(KeptText { agent: agent.to_owned(), index, salt, text, until }))
     }
 
-    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
-        let select = "SELECT id, principal, event_id, body, at FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2";
+    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        let select = "SELECT id, event_id, body, at FROM outbox WHERE principal = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
         let mut select = self.connection.prepare_cached(select)?;
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![to_i64(after)?, limit], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get::<_, i64>(4)?))
+        let rows = select.query_map(params![principal, to_i64(after)?, limit], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
         })?;
         rows.map(|row| {
-            let (id, principal, event_id, body, at) = row?;
-            Ok(Outgoing { id: to_u64(id)?, principal, event_id, body, at: to_u64(at)? })
+            let (id, event_id, body, at) = row?;
+            Ok(Outgoing { id: to_u64(id)?, principal: principal.to_owned(), event_id, body, at: to_u64(at)? })
+        })
+        .collect()
+    }
+
+    fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {
+        let mut select = self.connection.prepare_cached("SELECT principal, count(*) FROM outbox GROUP BY principal")?;
+        let rows = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
+        rows.map(|row| {
+            let (principal, count) = row?;
+            Ok((principal, to_u64(count)?))
         })
         .collect()
     }

@@ -88,8 +88,10 @@ pub trait Reader: Send {
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault>;
     /// The text that is kept beside an entry.
     fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault>;
-    /// Events that wait for their delivery, after one of them, at most so many.
-    fn outbox(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
+    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// How many events wait, by principal, for those that have any.
+    fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault>;
     /// Every row with the frontier they belong to, for an audit.
     fn rows(&mut self) -> Result<Rows, StoreFault>;
 }

@@ -14,7 +14,7 @@ use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled,
 use interlock_core::{Code, Digest};
 
 use super::batch::{Answer, Command, Published, State, run_batch};
-use super::checkpoint::CheckpointFile;
+use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
 use super::recovery::{RecoveryFault, recover};
 use super::store::{KeptText, Outgoing, Reader, Store, StoreFault, TicketQuery};
@@ -106,8 +106,10 @@ struct Shared {
     waiters: Mutex<Waiters>,
     /// Told that there are events to deliver.
     on_events: Mutex<Option<Notify>>,
-    /// The last checkpoint that was written, as it was signed.
-    note: RwLock<Arc<str>>,
+    /// The last checkpoint that was written.
+    signed: RwLock<Option<Arc<SignedCheckpoint>>>,
+    /// For those who read long; see [`Ledger::with_reader`].
+    long_reader: Mutex<Box<dyn Reader>>,
     ids: DecisionIds,
 }
 
@@ -173,7 +175,8 @@ impl Ledger {
             keys: RwLock::new(keys),
             waiters: Mutex::default(),
             on_events: Mutex::new(None),
-            note: RwLock::new(Arc::from("")),
+            signed: RwLock::new(None),
+            long_reader: Mutex::new(store.reader()?),
             ids: state.ids,
         });
         let now = Instant::now();
@@ -336,9 +339,14 @@ impl Ledger {
         lock(&self.shared.reader).execution(decision)
     }
 
-    /// Events that wait for their delivery, after one of them, at most so many.
-    pub fn outbox(&self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
-        lock(&self.shared.reader).outbox(after, count)
+    /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
+    pub fn outbox(&self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        lock(&self.shared.reader).outbox(principal, after, count)
+    }
+
+    /// How many events wait, by principal, for those that have any.
+    pub fn backlog(&self) -> Result<Vec<(String, u64)>, StoreFault> {
+        lock(&self.shared.reader).backlog()
     }
 
     /// Calls `told` whenever there are new events to deliver; it must not wait for anything.
@@ -346,14 +354,14 @@ impl Ledger {
         *lock(&self.shared.on_events) = Some(Box::new(told));
     }
 
-    /// The last checkpoint that was written, as it was signed; empty if there is none.
-    pub fn checkpoint_note(&self) -> Arc<str> {
-        Arc::clone(&self.shared.note.read().unwrap_or_else(PoisonError::into_inner))
+    /// The last checkpoint that was written, as it was signed.
+    pub fn signed_checkpoint(&self) -> Option<Arc<SignedCheckpoint>> {
+        self.shared.signed.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lends the reader, for what reads many entries; others wait meanwhile, so in short turns.
+    /// Lends a reader for what reads many entries. Others who do so wait meanwhile; requests do not.
     pub fn with_reader<T>(&self, read: impl FnOnce(&mut dyn Reader) -> T) -> T {
-        read(lock(&self.shared.reader).as_mut())
+        read(lock(&self.shared.long_reader).as_mut())
     }
 
     /// State files whose last commit has no known outcome.
@@ -418,8 +426,8 @@ impl Shared {
         }
     }
 
-    fn publish_note(&self, note: &str) {
-        *self.note.write().unwrap_or_else(PoisonError::into_inner) = Arc::from(note);
+    fn publish_checkpoint(&self, signed: SignedCheckpoint) {
+        *self.signed.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(signed));
     }
 }
 
@@ -526,10 +534,11 @@ impl Writer {
                 let state = recovered.map_err(|fault| fault.to_string())?;
                 if let Some(file) = &self.checkpoint {
                     // What could not be sealed before is sealed now, or nothing more is accepted.
-                    let note = file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
-                    self.shared.publish_note(&note);
+                    let signed = file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
+                    self.shared.publish_checkpoint(signed);
                     self.sealed = Some(state.frontier.size());
                 }
+                *lock(&self.shared.long_reader) = self.store.reader().map_err(|fault| fault.to_string())?;
                 *lock(&self.shared.reader) = reader;
                 self.shared.agents.write().unwrap_or_else(PoisonError::into_inner).clear();
                 self.shared.ready.store(true, Ordering::Release);
@@ -575,8 +584,8 @@ impl Writer {
         if self.sealed == Some(size) {
             return Ok(());
         }
-        let note = file.write(&state.frontier)?;
-        self.shared.publish_note(&note);
+        let signed = file.write(&state.frontier)?;
+        self.shared.publish_checkpoint(signed);
         self.sealed = Some(size);
         Ok(())
     }

@@ -235,7 +235,7 @@ fn all_texts_or_none_and_an_agent_s_can_be_erased() {
 
 #[test]
 fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
-    let fixture = start("[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec'\n");
+    let fixture = start("[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec-that-nobody-else-knows'\n");
     let stranger = register(&mut fixture.server.client(), r#"{"name":"b","type":"supervised","principal_id":"q"}"#);
     let stranger = stranger.expect("an agent");
     let body = r#"{"parameters":{},"context":{"conversation_id":"c","step_number":1}}"#;
@@ -249,7 +249,7 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
     fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
     fixture.as_admin("POST", &format!("/agents/{}/complaint", fixture.agent.id));
     fixture.as_admin("POST", &format!("/agents/{}/reactivate", fixture.agent.id));
-    let events = fixture.server.ledger.outbox(0, 100).expect("events");
+    let events = fixture.server.ledger.outbox("p", 0, 100).expect("events");
     let kinds: Vec<String> = events
         .iter()
         .map(|event| {
@@ -272,7 +272,7 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
     assert_eq!(kinds, expected);
     let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
     assert!(matches!(fixture.server.ledger.submit_and_wait(Command::Delivered(ids[..2].to_vec())), Written::Done));
-    let left = fixture.server.ledger.outbox(0, 100).expect("events");
+    let left = fixture.server.ledger.outbox("p", 0, 100).expect("events");
     assert_eq!(left, events[2..]);
     // The secret is nowhere in the ledger.
     for bytes in fixture.reader().entries(0, 100).expect("entries") {
