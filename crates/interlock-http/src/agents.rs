@@ -31,7 +31,7 @@ pub(crate) async fn agents(
     service.count_request();
     let operator = service.operator(&Credentials::read(&headers))?;
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
-    let (limit, mut after) = (query.limit()?, query.text("cursor").unwrap_or("").to_owned());
+    let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
     let read = tokio::task::spawn_blocking(move || {
         let (mut shown, mut looked_at, mut next, mut last) = (Vec::new(), 0_usize, None, after.clone());
         let ledger = service.gate.ledger();

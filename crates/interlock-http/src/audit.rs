@@ -19,7 +19,7 @@ use crate::write::{Object, list};
 
 pub(crate) async fn checkpoint(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
     let signed = service.gate.ledger().signed_checkpoint();
-    let missing = || Refusal::new(Code::RequestRoute, "there is no checkpoint yet; one is written within a second");
+    let missing = || Refusal::new(Code::FaultBusy, "there is no checkpoint yet; one is written within a second");
     Ok(text(signed.ok_or_else(missing)?.note.clone()))
 }
 

@@ -10,6 +10,8 @@ use crate::request::malformed;
 /// How many rows a page has, unless asked otherwise, and at most.
 const PAGE_LEN: usize = 100;
 const PAGE_LEN_MAX: usize = 1_000;
+/// The longest number: every index and every cursor is below 2^54, and a store counts no further than 2^63.
+const NUMBER_DIGITS_MAX: usize = 16;
 
 /// The parameters of a request.
 #[derive(Debug)]
@@ -38,11 +40,14 @@ impl Query {
 
     /// An integer of 0 or more.
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        let plain = |value: &&str| !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+        let plain = |value: &&str| {
+            (1..=NUMBER_DIGITS_MAX).contains(&value.len()) && value.bytes().all(|byte| byte.is_ascii_digit())
+        };
         match self.text(name) {
             Some(value) => {
                 let number = Some(value).filter(plain).and_then(|value| value.parse().ok());
-                number.map(Some).ok_or_else(|| malformed(format!("{name} must be an integer, 0 or more")))
+                let refused = || malformed(format!("{name} must be an integer of at most {NUMBER_DIGITS_MAX} digits"));
+                number.map(Some).ok_or_else(refused)
             }
             None => Ok(None),
         }
@@ -58,6 +63,18 @@ impl Query {
     /// A number that an answer gave as `next_cursor`.
     pub(crate) fn cursor(&self) -> Result<Option<u64>, Refusal> {
         self.number("cursor").map_err(|_| malformed("cursor must be one that an answer gave"))
+    }
+
+    /// The id of an agent that an answer gave as `next_cursor`.
+    pub(crate) fn agent_cursor(&self) -> Result<Option<&str>, Refusal> {
+        let is_id = |text: &str| {
+            let digits = text.strip_prefix("agent_").unwrap_or_default();
+            digits.len() == 32 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        match self.text("cursor") {
+            Some(text) if !is_id(text) => Err(malformed("cursor must be one that an answer gave")),
+            text => Ok(text),
+        }
     }
 
     /// `from` or `to`.

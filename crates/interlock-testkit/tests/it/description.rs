@@ -1,7 +1,9 @@
 //! The description of the service and the service agree on what there is; Schemathesis checks what it does.
 
+use std::collections::BTreeSet;
 use std::fs;
 
+use interlock_core::Code;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
 use interlock_testkit::repository;
@@ -25,4 +27,22 @@ fn every_route_is_described_and_every_description_is_a_route() {
     }
     let source = fs::read_to_string(repository().join("crates/interlock-http/src/routes.rs")).expect("the routes");
     assert_eq!(count, source.matches(".route(\"").count(), "a route is not described");
+}
+
+#[test]
+fn every_code_a_request_can_meet_is_described() {
+    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
+    let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
+    let described = |name: &str| -> BTreeSet<String> {
+        let listed = schemas.get(name).and_then(|schema| schema.get("enum")).expect("an enumeration");
+        listed.as_array().expect("a list").map(|code| code.as_str().expect("a text").text().to_owned()).collect()
+    };
+    // These stop a start or a command; a state that could not be written is BLOCKED like one that may not be.
+    let elsewhere = |code: &str| code.starts_with("INTERLOCK-ENV-");
+    let is_state = |code: &str| code.starts_with("QWED-AGENT-STATE-1");
+    let codes = || Code::ALL.iter().map(|code| code.as_str().to_owned());
+    assert_eq!(described("ErrorCode"), codes().filter(|code| !elsewhere(code) && !is_state(code)).collect());
+    let mut states: BTreeSet<String> = codes().filter(|code| is_state(code)).collect();
+    states.insert("INTERLOCK-FAULT-001".to_owned());
+    assert_eq!(described("StateCode"), states);
 }

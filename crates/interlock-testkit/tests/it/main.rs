@@ -15,6 +15,7 @@ mod gate;
 mod hostile;
 mod kill;
 mod manifests;
+mod metrics;
 mod proofs;
 mod properties;
 mod races;
