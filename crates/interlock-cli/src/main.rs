@@ -9,6 +9,7 @@ mod serve;
 mod snippet;
 mod state;
 mod style;
+mod telemetry;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -66,15 +67,17 @@ enum Outcome {
 struct Fault {
     code: Option<Code>,
     message: String,
+    /// A log has it already.
+    said: bool,
 }
 
 impl Fault {
     fn new(message: impl Into<String>) -> Fault {
-        Fault { code: None, message: message.into() }
+        Fault { code: None, message: message.into(), said: false }
     }
 
     fn with_code(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code: Some(code), message: message.into() }
+        Fault { code: Some(code), message: message.into(), said: false }
     }
 
     /// For people on standard error; with `--json` for programs on standard output, if that can be written.
@@ -85,6 +88,9 @@ impl Fault {
             if print(answer.as_bytes()).is_ok() {
                 return;
             }
+        }
+        if self.said {
+            return;
         }
         let code = self.code.map_or_else(String::new, |code| format!(" {code}:"));
         let message = visible(&self.message);

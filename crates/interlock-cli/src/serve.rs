@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
-use interlock_http::Service;
+use interlock_http::{Level, Service};
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
@@ -23,6 +22,7 @@ use interlock_runtime::state_commit::settle_open_commits;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::telemetry::{Reports, TelemetryArguments};
 use crate::{Fault, Outcome, print, style};
 
 #[derive(Debug, Args)]
@@ -43,6 +43,8 @@ pub(crate) struct ServeArguments {
     /// Print where everything is as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    telemetry: TelemetryArguments,
 }
 
 /// Where things are.
@@ -68,14 +70,18 @@ impl Places {
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<Outcome, Fault> {
-    match prepare(arguments) {
-        Ok(ready) => serve(&ready, arguments),
+    let reports = Reports::start(&arguments.telemetry)?;
+    let served = match prepare(arguments, &reports) {
+        Ok(ready) => serve(&ready, arguments, &reports),
         Err(Refused::Startup(fault)) => {
-            Fault::with_code(fault.code, fault.message).report(arguments.json);
+            reports.fault(Fault::with_code(fault.code, fault.message)).report(arguments.json);
             Ok(Outcome::Refused)
         }
         Err(Refused::Fault(fault)) => Err(fault),
-    }
+    };
+    let served = served.map_err(|fault| reports.fault(fault));
+    reports.close();
+    served
 }
 
 struct Ready {
@@ -100,10 +106,10 @@ impl<T: Into<StartupFault>> From<T> for Refused {
     }
 }
 
-fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
+fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refused> {
     let variables: Vec<_> = env::vars_os().collect();
     for word in check_environment(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))? {
-        let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
+        reports.word(&word);
     }
     let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
     if let Some(home) = places.key.parent() {
@@ -129,6 +135,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         checkpoint: Some(CheckpointFile::new(data.path(), signing)),
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
+    reports.listen_to(&ledger);
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     Ok(Ready { places, bundle, bundle_from, key, key_from, ledger, _data: data })
 }
@@ -186,7 +193,7 @@ pub(crate) fn load_bundle(
     Ok((bundle, path.display().to_string()))
 }
 
-fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
+fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result<Outcome, Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Fault::new(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
@@ -195,12 +202,16 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
             listener.map_err(|error| Fault::new(format!("cannot listen on {}: {error}", arguments.listen)))?;
         let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
-        let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
+        let (entropy, telemetry) = (Arc::new(SystemEntropy::new()), reports.telemetry.clone());
+        let service = Service::with_telemetry(gate, &ready.key, entropy, telemetry);
+        let place = format!("http://{address}");
+        reports.event(Level::Info, "start", "", &[("version", env!("CARGO_PKG_VERSION")), ("listen", &place)]);
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let served = interlock_http::serve(service, listener, stop).await;
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
     })?;
+    reports.event(Level::Info, "stop", "", &[]);
     Ok(Outcome::Clean)
 }
 

@@ -11,6 +11,7 @@
 //! | checkpoint and entries | `audit.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | the description of it all | `openapi.json` |
 
@@ -38,10 +39,14 @@ mod request;
 mod routes;
 mod server;
 mod state;
+mod telemetry;
 mod write;
 
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve};
+pub use telemetry::Telemetry;
+pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
+pub use telemetry::log::{Level, Log, LogFormat};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,6 +66,7 @@ pub struct Service {
     files: BTreeMap<String, StateFiles>,
     entropy: Arc<EntropyPort>,
     metrics: metrics::HttpMetrics,
+    telemetry: Telemetry,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
 }
@@ -77,6 +83,16 @@ impl std::fmt::Debug for EntropyPort {
 impl Service {
     /// A service in front of a gate.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        Service::with_telemetry(gate, operator_key, entropy, Telemetry::default())
+    }
+
+    /// A service in front of a gate, with what is told about its requests.
+    pub fn with_telemetry(
+        gate: Arc<Gate>,
+        operator_key: &str,
+        entropy: Arc<dyn Entropy>,
+        telemetry: Telemetry,
+    ) -> Arc<Service> {
         Arc::new(Service {
             files: gate
                 .bundle()
@@ -88,6 +104,7 @@ impl Service {
             operator: Digest::of(&[operator_key]),
             entropy: Arc::new(EntropyPort(entropy)),
             metrics: metrics::HttpMetrics::default(),
+            telemetry,
             stopping: tokio::sync::watch::Sender::new(false),
         })
     }

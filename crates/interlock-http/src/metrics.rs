@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use interlock_core::action::Decision;
 use interlock_runtime::ledger::Ledger;
 
+use crate::telemetry::Telemetry;
+
 /// Counters of the service.
 #[derive(Debug, Default)]
 pub(crate) struct HttpMetrics {
@@ -22,10 +24,11 @@ impl HttpMetrics {
         }
     }
 
-    pub(crate) fn render(&self, ledger: &Ledger) -> String {
+    pub(crate) fn render(&self, ledger: &Ledger, telemetry: &Telemetry) -> String {
         let mut text = String::new();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let metrics = ledger.metrics();
+        let (log_dropped, trace_dropped) = telemetry.dropped();
         #[rustfmt::skip]
         let rows = [
             ("interlock_http_requests_total", "counter", "Requests that reached a route.", read(&self.requests)),
@@ -38,6 +41,8 @@ impl HttpMetrics {
             ("interlock_ledger_batch_microseconds_total", "counter", "Time in batches, commit included.", read(&metrics.batch_micros)),
             ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
             ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
+            ("interlock_log_dropped_total", "counter", "Lines of the log that were not written.", log_dropped),
+            ("interlock_trace_dropped_total", "counter", "Spans that were not delivered.", trace_dropped),
         ];
         for (name, kind, help, value) in rows {
             // Writing to a string does not fail.

@@ -27,7 +27,7 @@ use crate::answer::{self, Asked, Refusal, json};
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
-use crate::{Service, activity, agents, approvals, audit, keys};
+use crate::{Service, activity, agents, approvals, audit, keys, telemetry};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -41,7 +41,7 @@ const KEY_BYTES_MAX: usize = 255;
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
-    Router::new()
+    let routes = Router::new()
         .route("/healthz", get(async || text("ok\n")))
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
@@ -77,7 +77,9 @@ pub fn router(service: Arc<Service>) -> Router {
             refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
         })
         .fallback(async || Refusal::new(Code::RequestRoute, "no such route; see /openapi.json"))
-        .with_state(service)
+        .with_state(Arc::clone(&service));
+    // Outermost, so that whatever answers is told about.
+    telemetry::observed(routes, service)
 }
 
 /// The route of something that is done to an agent.
@@ -107,7 +109,7 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
     service.admin(&Credentials::read(&headers))?;
-    Ok(text(service.metrics.render(service.gate.ledger())))
+    Ok(text(service.metrics.render(service.gate.ledger(), &service.telemetry)))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -127,6 +129,7 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
         return Err(Refusal::of_code(Code::FaultInternal));
     };
     let agent = interlock_core::ledger::apply_registered(registered, 0);
+    service.note(|note| note.agent_id = Some(agent.profile.agent_id.clone()));
     Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
 }
 
@@ -174,7 +177,9 @@ impl Service {
         if id.len() > 64 {
             return Ok(None);
         }
-        self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))
+        let found = self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        self.note(|note| note.agent_id = found.as_ref().map(|agent| agent.profile.agent_id.clone()));
+        Ok(found)
     }
 
     pub(crate) fn readable_agent(&self, id: &str, headers: &HeaderMap) -> Result<Arc<Agent>, Refusal> {
@@ -286,6 +291,7 @@ impl Service {
             && let EntryBody::Ruled(ruled) = &recorded.entry.body
         {
             self.metrics.count(ruled.ruling.decision);
+            self.note(|note| note.ruled(recorded, ruled));
         }
     }
 }

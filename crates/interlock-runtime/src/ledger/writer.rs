@@ -106,12 +106,15 @@ struct Shared {
     waiters: Mutex<Waiters>,
     /// Told that there are events to deliver.
     on_events: Mutex<Option<Notify>>,
+    /// Told that the ledger is not available, and why.
+    on_fault: Mutex<Option<Alarm>>,
     /// The last checkpoint that was written, as it was signed.
     note: RwLock<Arc<str>>,
     ids: DecisionIds,
 }
 
 type Notify = Box<dyn Fn() + Send>;
+type Alarm = Box<dyn Fn(&str) + Send + Sync>;
 type Told = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -173,6 +176,7 @@ impl Ledger {
             keys: RwLock::new(keys),
             waiters: Mutex::default(),
             on_events: Mutex::new(None),
+            on_fault: Mutex::new(None),
             note: RwLock::new(Arc::from("")),
             ids: state.ids,
         });
@@ -344,6 +348,12 @@ impl Ledger {
     /// Calls `told` whenever there are new events to deliver; it must not wait for anything.
     pub fn on_events(&self, told: impl Fn() + Send + 'static) {
         *lock(&self.shared.on_events) = Some(Box::new(told));
+    }
+
+    /// Calls `told` with the reason whenever the ledger becomes unavailable, instead of printing it to standard error; it
+    /// must not wait for anything.
+    pub fn on_fault(&self, told: impl Fn(&str) + Send + Sync + 'static) {
+        *lock(&self.shared.on_fault) = Some(Box::new(told));
     }
 
     /// The last checkpoint that was written, as it was signed; empty if there is none.
@@ -549,8 +559,14 @@ impl Writer {
         self.state = None;
         self.shared.ready.store(false, Ordering::Release);
         self.shared.metrics.faults.fetch_add(1, Ordering::Relaxed);
-        // Whether or not anybody can read it.
-        let _ = writeln!(io::stderr(), "interlock: the ledger is not available, everything is denied: {reason}");
+        let message = format!("the ledger is not available, everything is denied: {reason}");
+        match lock(&self.shared.on_fault).as_ref() {
+            Some(told) => told(&message),
+            // Whether or not anybody can read it.
+            None => {
+                let _ = writeln!(io::stderr(), "interlock: {message}");
+            }
+        }
     }
 
     fn count_noise(&mut self, batch: &mut Vec<Job>) {
