@@ -4,6 +4,7 @@ mod conformance;
 mod faults;
 mod golden;
 mod serve;
+mod telemetry;
 mod usage;
 
 use std::io::Write;

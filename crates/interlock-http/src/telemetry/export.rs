@@ -321,6 +321,8 @@ fn rejected(answer: &[u8]) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::trace::Times;
+    use super::super::{Note, Traced};
     use super::*;
 
     #[test]
@@ -363,6 +365,31 @@ mod tests {
         assert!(OtlpUrl::from_str(&format!("http://h/{}", "a".repeat(1_016))).is_err());
         let refused = "https://h:4318/v1/traces".parse::<OtlpUrl>().unwrap_err().to_string();
         assert!(refused.starts_with("https is not supported"), "{refused}");
+    }
+
+    #[test]
+    fn a_queue_that_is_full_drops_and_counts() {
+        // It takes connections, as the system does for it, and never answers.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", silent.local_addr().unwrap()).parse().unwrap();
+        let exporter = Exporter::start(url, None).unwrap();
+        let note = Note {
+            decision_id: Some("dec_1".to_owned()),
+            traced: Some(Traced::Execution { success: true }),
+            ..Note::default()
+        };
+        let span = Span::of(&note, None, false, "r", Times { began_nanos: 1, ended_nanos: 2 }).unwrap();
+        let began = Instant::now();
+        const MORE: usize = 1_000;
+        for _ in 0..QUEUE_LEN + BATCH_LEN + MORE {
+            exporter.put(span.clone());
+        }
+        assert!(began.elapsed() < DELIVERY_TIME_MAX, "putting does not wait: {:?}", began.elapsed());
+        // The thread has at most one batch in its hands.
+        let dropped = usize::try_from(exporter.dropped()).unwrap();
+        assert!((MORE..=MORE + BATCH_LEN).contains(&dropped), "{dropped}");
+        exporter.close(Duration::from_millis(50));
+        assert!(began.elapsed() < DELIVERY_TIME_MAX, "closing does not wait: {:?}", began.elapsed());
     }
 
     #[test]
