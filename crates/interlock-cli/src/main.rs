@@ -21,6 +21,7 @@ mod snippet;
 mod state;
 mod style;
 mod table;
+mod telemetry;
 mod top;
 
 use std::io::Write;
@@ -122,11 +123,21 @@ struct Fault {
     is_transient: bool,
     /// A server's own words, for `--json`.
     document: Option<String>,
+    /// A log has it already.
+    said: bool,
 }
 
 impl Fault {
     fn new(message: impl Into<String>) -> Fault {
-        Fault { code: None, message: message.into(), next: None, exit: 2, is_transient: false, document: None }
+        Fault {
+            code: None,
+            message: message.into(),
+            next: None,
+            exit: 2,
+            is_transient: false,
+            document: None,
+            said: false,
+        }
     }
 
     fn with_code(code: Code, message: impl Into<String>) -> Fault {
@@ -163,6 +174,9 @@ impl Fault {
             if print(answer.as_bytes()).is_ok() {
                 return;
             }
+        }
+        if self.said {
+            return;
         }
         let code = self.code.as_ref().map_or_else(String::new, |code| format!(" {}:", visible(code)));
         let message = visible(&self.message);

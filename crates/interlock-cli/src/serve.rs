@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
-use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, LedgerOutbox, Newest, Schedule,
     destinations_of, keep_file,
 };
-use interlock_http::{Service, Tls};
+use interlock_http::{Level, Service, Tls};
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
 use interlock_runtime::gate::Gate;
@@ -30,6 +29,7 @@ use interlock_runtime::state_commit::settle_open_commits;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
+use crate::telemetry::{Reports, TelemetryArguments};
 use crate::{Fault, Outcome, print, style};
 
 /// Where to listen unless told otherwise.
@@ -59,6 +59,8 @@ pub(crate) struct ServeArguments {
     /// Print where everything is as one line of JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    telemetry: TelemetryArguments,
 }
 
 /// Where things are.
@@ -84,14 +86,18 @@ impl Places {
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<Outcome, Fault> {
-    match prepare(arguments) {
-        Ok(ready) => serve(&ready, arguments),
+    let reports = Reports::start(&arguments.telemetry)?;
+    let served = match prepare(arguments, &reports) {
+        Ok(ready) => serve(&ready, arguments, &reports),
         Err(Refused::Startup(fault)) => {
-            Fault::with_code(fault.code, fault.message).report(arguments.json);
+            reports.fault(Fault::with_code(fault.code, fault.message)).report(arguments.json);
             Ok(Outcome::Refused)
         }
         Err(Refused::Fault(fault)) => Err(fault),
-    }
+    };
+    let served = served.map_err(|fault| reports.fault(fault));
+    reports.close();
+    served
 }
 
 struct Ready {
@@ -122,10 +128,10 @@ impl<T: Into<StartupFault>> From<T> for Refused {
     }
 }
 
-fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
+fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refused> {
     let variables: Vec<_> = env::vars_os().collect();
     for word in check_environment(variables.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())))? {
-        let _ = writeln!(anstream::stderr(), "{}note:{} {word}", style::FAINT, style::RESET);
+        reports.word(&word);
     }
     let tls = match (&arguments.tls_cert, &arguments.tls_key) {
         (Some(certificate), Some(key)) => Some(Tls::load(certificate, key)?),
@@ -162,6 +168,7 @@ fn prepare(arguments: &ServeArguments) -> Result<Ready, Refused> {
         checkpoint: Some(CheckpointFile::new(data.path(), signing)),
     };
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
+    reports.listen_to(&ledger);
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     Ok(Ready {
         places,
@@ -241,7 +248,7 @@ pub(crate) fn load_bundle(
     Ok((bundle, path.display().to_string()))
 }
 
-fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
+fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result<Outcome, Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Fault::new(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
@@ -250,10 +257,14 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
             listener.map_err(|error| Fault::new(format!("cannot listen on {}: {error}", arguments.listen)))?;
         let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
-        let service = Service::new(gate, &ready.key, Arc::new(SystemEntropy::new()));
+        let (entropy, telemetry) = (Arc::new(SystemEntropy::new()), reports.telemetry.clone());
+        let service = Service::with_telemetry(gate, &ready.key, entropy, telemetry);
         let service = service.with_attestation(Arc::clone(&ready.attestation));
-        let deliveries = start_deliveries(ready).map_err(|fault| Fault::with_code(fault.code, fault.message))?;
+        let deliveries =
+            start_deliveries(ready, reports).map_err(|fault| Fault::with_code(fault.code, fault.message))?;
         let service = service.with_deliveries(deliveries.iter().map(|sent| Arc::clone(sent.metrics())).collect());
+        let place = format!("{}://{address}", if ready.tls.is_some() { "https" } else { "http" });
+        reports.event(Level::Info, "start", "", &[("version", env!("CARGO_PKG_VERSION")), ("listen", &place)]);
         print(welcome(ready, address, arguments.json).as_bytes())?;
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
@@ -263,6 +274,7 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
         }
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
     })?;
+    reports.event(Level::Info, "stop", "", &[]);
     Ok(Outcome::Clean)
 }
 
@@ -270,11 +282,16 @@ fn serve(ready: &Ready, arguments: &ServeArguments) -> Result<Outcome, Fault> {
 const CHECKPOINTS_EVERY: Duration = Duration::from_secs(10);
 
 /// Events to principals, and checkpoints to where the bundle wants them as well.
-fn start_deliveries(ready: &Ready) -> Result<Vec<Deliveries>, StartupFault> {
+fn start_deliveries(ready: &Ready, reports: &Reports) -> Result<Vec<Deliveries>, StartupFault> {
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy::new()));
     let mut started = Vec::new();
     if !ready.destinations.is_empty() {
-        let outbox = LedgerOutbox::new(ready.ledger.clone());
+        let log = reports.telemetry.log.clone();
+        let outbox = LedgerOutbox::new(ready.ledger.clone(), move |reason| {
+            if let Some(log) = &log {
+                log.event(Level::Warn, "event_given_up", reason, &[]);
+            }
+        });
         let (destinations, schedule) = (ready.destinations.clone(), Schedule::default());
         let principals = Deliveries::start(outbox, destinations, schedule, clock.clone(), entropy.clone())?;
         let wake = principals.wake();
@@ -293,8 +310,11 @@ fn start_deliveries(ready: &Ready) -> Result<Vec<Deliveries>, StartupFault> {
         started.push(Deliveries::start(Arc::new(outbox), destinations, Schedule::default(), clock, entropy)?);
     }
     if let Some(file) = elsewhere.file.clone().map(PathBuf::from) {
-        let fault = |error: &std::io::Error| {
-            let _ = writeln!(std::io::stderr(), "interlock: the checkpoint could not be written elsewhere: {error}");
+        let log = reports.telemetry.log.clone();
+        let fault = move |error: &std::io::Error| {
+            if let Some(log) = &log {
+                log.event(Level::Warn, "checkpoint_elsewhere", &error.to_string(), &[]);
+            }
         };
         tokio::spawn(keep_file(newest, file, CHECKPOINTS_EVERY, fault));
     }

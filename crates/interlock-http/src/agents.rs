@@ -33,7 +33,7 @@ pub(crate) async fn agents(
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
     let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
     let read = tokio::task::spawn_blocking(move || {
-        let (mut shown, mut looked_at, mut next, mut last) = (Vec::new(), 0_usize, None, after.clone());
+        let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
         let ledger = service.gate.ledger();
         'pages: loop {
             let page = ledger.agents(&after, PAGE).map_err(|_| Refusal::of_code(Code::FaultStore))?;
@@ -42,12 +42,12 @@ pub(crate) async fn agents(
                 looked_at = looked_at.saturating_add(1);
                 let readable = operator.may_read(&agent);
                 if looked_at > LOOKED_AT_MAX || (readable && shown.len() == limit) {
-                    next = Some(last);
+                    // Those in between were not readable, so the next page may begin after them.
+                    next = Some(after);
                     break 'pages;
                 }
                 after.clone_from(&agent.profile.agent_id);
                 if readable {
-                    last.clone_from(&after);
                     shown.push(answer::agent(&agent, None));
                 }
             }

@@ -11,6 +11,7 @@ use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
 
 use crate::attest::carry;
+use crate::telemetry::note;
 use crate::write::{Object, time};
 
 /// A request that gets no ruling.
@@ -85,6 +86,10 @@ impl Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
+        note(|note| {
+            note.code = Some(self.code.as_str());
+            note.decision = if self.decided { Some(Decision::Denied.as_str()) } else { note.decision };
+        });
         let error = Object::new().text("code", self.code.as_str()).text("message", &self.message);
         let error = error.optional("details", self.details.as_deref()).end();
         let object = Object::new();

@@ -141,6 +141,7 @@ pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<Strin
     let EntryBody::TrustRequested(requested) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
+    service.note(|note| note.trust_requested(requested));
     let body = Object::new()
         .text("decision", "PENDING")
         .text("approval_id", &requested.approval_id)
@@ -191,6 +192,7 @@ pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<S
     let EntryBody::Executed(executed) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
+    service.note(|note| note.executed(executed));
     let agent = service.find_agent(&agent.profile.agent_id)?.unwrap_or(agent);
     let remaining = agent.spent.remaining(&agent.profile.budget, recorded.entry.at);
     let body = Object::new()
@@ -279,6 +281,9 @@ impl Service {
             return Err(Refusal::of_code(Code::ApprovalUnknown));
         }
         let found = self.gate.ledger().ticket(id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        if let Some(ticket) = &found {
+            self.note(|note| note.asked_about(ticket));
+        }
         found.ok_or_else(|| Refusal::of_code(Code::ApprovalUnknown))
     }
 

@@ -100,11 +100,13 @@ impl Service {
             return Err(refused());
         }
         if key.same_as(self.operator) {
+            self.note(|note| note.by = Some("operator".to_owned()));
             let actor = Actor { name: "operator".to_owned(), key_id: None };
             return Ok(Operator { actor, role: Role::Admin, max_trust: None, digest: key });
         }
         let found = self.gate.ledger().operator_key(key).filter(|known| known.digest.same_as(key));
         let known = found.ok_or_else(refused)?;
+        self.note(|note| note.by = Some(known.name.clone()));
         let actor = Actor { name: known.name.clone(), key_id: Some(known.key_id.clone()) };
         Ok(Operator { actor, role: known.role, max_trust: known.max_trust, digest: key })
     }

@@ -14,6 +14,7 @@
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | attestations and their keys | `attest.rs` |
+//! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | certificates and handshakes | `tls.rs` |
 //! | how many requests a minute | `rate.rs` |
@@ -47,12 +48,16 @@ mod request;
 mod routes;
 mod server;
 mod state;
+mod telemetry;
 mod tls;
 mod write;
 
 pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve, serve_with};
+pub use telemetry::Telemetry;
+pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
+pub use telemetry::log::{Level, Log, LogFormat};
 pub use tls::{Tls, encrypted};
 
 use std::collections::BTreeMap;
@@ -77,6 +82,7 @@ pub struct Service {
     /// Without keys nothing that needs an attestation is answered as approved.
     attestation: OnceLock<Arc<AttestationKeys>>,
     metrics: metrics::HttpMetrics,
+    telemetry: Telemetry,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
     rate: RateLimiter,
@@ -98,6 +104,16 @@ impl std::fmt::Debug for EntropyPort {
 impl Service {
     /// A service in front of a gate, with the limits of its bundle.
     pub fn new(gate: Arc<Gate>, operator_key: &str, entropy: Arc<dyn Entropy>) -> Arc<Service> {
+        Service::with_telemetry(gate, operator_key, entropy, Telemetry::default())
+    }
+
+    /// A service in front of a gate, with what is told about its requests.
+    pub fn with_telemetry(
+        gate: Arc<Gate>,
+        operator_key: &str,
+        entropy: Arc<dyn Entropy>,
+        telemetry: Telemetry,
+    ) -> Arc<Service> {
         let limits = RateLimits::of(&gate.bundle());
         Arc::new(Service {
             files: gate
@@ -111,6 +127,7 @@ impl Service {
             entropy: Arc::new(EntropyPort(entropy)),
             attestation: OnceLock::new(),
             metrics: metrics::HttpMetrics::default(),
+            telemetry,
             stopping: tokio::sync::watch::Sender::new(false),
             rate: RateLimiter::new(limits),
             deliveries: OnceLock::new(),

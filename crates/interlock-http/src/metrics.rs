@@ -9,6 +9,8 @@ use interlock_runtime::ledger::{Ledger, TicketQuery};
 
 use crate::deliver::DeliveryMetrics;
 
+use crate::telemetry::Telemetry;
+
 /// Counters of the service.
 #[derive(Debug, Default)]
 pub(crate) struct HttpMetrics {
@@ -26,10 +28,11 @@ impl HttpMetrics {
         }
     }
 
-    pub(crate) fn render(&self, ledger: &Ledger, deliveries: &[Arc<DeliveryMetrics>]) -> String {
+    pub(crate) fn render(&self, ledger: &Ledger, telemetry: &Telemetry, deliveries: &[Arc<DeliveryMetrics>]) -> String {
         let mut text = String::new();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let metrics = ledger.metrics();
+        let (log_dropped, trace_dropped) = telemetry.dropped();
         #[rustfmt::skip]
         let rows = [
             ("interlock_http_requests_total", "counter", "Requests that reached a route.", read(&self.requests)),
@@ -43,6 +46,8 @@ impl HttpMetrics {
             ("interlock_ledger_batch_microseconds_total", "counter", "Time in batches, commit included.", read(&metrics.batch_micros)),
             ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
             ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
+            ("interlock_log_dropped_total", "counter", "Lines of the log that were not written.", log_dropped),
+            ("interlock_trace_dropped_total", "counter", "Spans that were not delivered.", trace_dropped),
         ];
         let mut rows = rows.to_vec();
         rows.push((

@@ -29,7 +29,7 @@ use crate::attest;
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
-use crate::{Service, activity, agents, approvals, audit, keys};
+use crate::{Service, activity, agents, approvals, audit, keys, telemetry};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -87,7 +87,9 @@ pub fn router(service: Arc<Service>) -> Router {
         .method_not_allowed_fallback(no_method)
         .fallback(async || Refusal::new(Code::RequestRoute, "no such route; see /openapi.json"))
         .layer(from_fn_with_state(Arc::clone(&service), crate::rate::limited));
-    limited.merge(unlimited).with_state(service)
+    let routes = limited.merge(unlimited).with_state(Arc::clone(&service));
+    // Outermost, so that whatever answers is told about.
+    telemetry::observed(routes, service)
 }
 
 /// The route of something that is done to an agent.
@@ -118,7 +120,7 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
     service.admin(&Credentials::read(&headers))?;
     let deliveries = service.deliveries.get().map(Vec::as_slice).unwrap_or_default();
-    Ok(text(service.metrics.render(service.gate.ledger(), deliveries)))
+    Ok(text(service.metrics.render(service.gate.ledger(), &service.telemetry, deliveries)))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -138,6 +140,7 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
         return Err(Refusal::of_code(Code::FaultInternal));
     };
     let agent = interlock_core::ledger::apply_registered(registered, 0);
+    service.note(|note| note.agent_id = Some(agent.profile.agent_id.clone()));
     Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
 }
 
@@ -185,7 +188,9 @@ impl Service {
         if id.len() > 64 {
             return Ok(None);
         }
-        self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))
+        let found = self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        self.note(|note| note.agent_id = found.as_ref().map(|agent| agent.profile.agent_id.clone()));
+        Ok(found)
     }
 
     pub(crate) fn readable_agent(&self, id: &str, headers: &HeaderMap) -> Result<Arc<Agent>, Refusal> {
@@ -315,6 +320,7 @@ impl Service {
             && let EntryBody::Ruled(ruled) = &recorded.entry.body
         {
             self.metrics.count(ruled.ruling.decision);
+            self.note(|note| note.ruled(recorded, ruled));
         }
     }
 }

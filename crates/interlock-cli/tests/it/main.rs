@@ -10,6 +10,7 @@ mod golden;
 mod operator;
 mod recorded;
 mod serve;
+mod telemetry;
 mod tls;
 mod usage;
 

@@ -1,6 +1,5 @@
 //! The ledger's outbox: events that were recorded with what they tell of, until they have arrived.
 
-use std::io::Write;
 use std::sync::Arc;
 
 use interlock_core::bundle::Bundle;
@@ -9,17 +8,19 @@ use interlock_runtime::ledger::{Answer, Command, Ledger};
 use super::{Destination, DestinationError, Destinations, Outbox, Outgoing};
 
 /// The outbox of a ledger.
-#[derive(Debug, Clone)]
-pub struct LedgerOutbox(Ledger);
+pub struct LedgerOutbox {
+    ledger: Ledger,
+    given_up: Box<dyn Fn(&str) + Send + Sync>,
+}
 
 impl LedgerOutbox {
-    /// The outbox of this ledger.
-    pub fn new(ledger: Ledger) -> Arc<LedgerOutbox> {
-        Arc::new(LedgerOutbox(ledger))
+    /// The outbox of this ledger; `given_up` hears of every event that never arrived, and why.
+    pub fn new(ledger: Ledger, given_up: impl Fn(&str) + Send + Sync + 'static) -> Arc<LedgerOutbox> {
+        Arc::new(LedgerOutbox { ledger, given_up: Box::new(given_up) })
     }
 
     fn settle(&self, id: u64) -> Result<(), String> {
-        match self.0.submit_and_wait(Command::Delivered(vec![id])) {
+        match self.ledger.submit_and_wait(Command::Delivered(vec![id])) {
             Answer::Done => Ok(()),
             Answer::Recorded(_)
             | Answer::NeedsEvidence(_)
@@ -31,13 +32,19 @@ impl LedgerOutbox {
     }
 }
 
+impl std::fmt::Debug for LedgerOutbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LedgerOutbox").finish_non_exhaustive()
+    }
+}
+
 impl Outbox for LedgerOutbox {
     fn backlog(&self) -> Result<Vec<(String, u64)>, String> {
-        self.0.backlog().map_err(|fault| fault.to_string())
+        self.ledger.backlog().map_err(|fault| fault.to_string())
     }
 
     fn waiting(&self, destination: &str, after: Option<u64>, limit: usize) -> Result<Vec<Outgoing>, String> {
-        let events = self.0.outbox(destination, after.unwrap_or(0), limit).map_err(|fault| fault.to_string())?;
+        let events = self.ledger.outbox(destination, after.unwrap_or(0), limit).map_err(|fault| fault.to_string())?;
         let events = events.into_iter().map(|event| Outgoing {
             id: event.id,
             destination: event.principal,
@@ -53,8 +60,7 @@ impl Outbox for LedgerOutbox {
     }
 
     fn abandoned(&self, id: u64, reason: &str) -> Result<(), String> {
-        // Whether or not anybody can read it.
-        let _ = writeln!(std::io::stderr(), "interlock: an event was given up: {}", interlock_core::visible(reason));
+        (self.given_up)(reason);
         self.settle(id)
     }
 }

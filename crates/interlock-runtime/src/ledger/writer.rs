@@ -110,10 +110,13 @@ struct Shared {
     signed: RwLock<Option<Arc<SignedCheckpoint>>>,
     /// For those who read long; see [`Ledger::with_reader`].
     long_reader: Mutex<Box<dyn Reader>>,
+    /// Told that the ledger is not available, and why.
+    on_fault: Mutex<Option<Alarm>>,
     ids: DecisionIds,
 }
 
 type Notify = Box<dyn Fn() + Send>;
+type Alarm = Box<dyn Fn(&str) + Send + Sync>;
 type Told = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
@@ -177,6 +180,7 @@ impl Ledger {
             on_events: Mutex::new(None),
             signed: RwLock::new(None),
             long_reader: Mutex::new(store.reader()?),
+            on_fault: Mutex::new(None),
             ids: state.ids,
         });
         let now = Instant::now();
@@ -357,6 +361,12 @@ impl Ledger {
     /// The last checkpoint that was written, as it was signed.
     pub fn signed_checkpoint(&self) -> Option<Arc<SignedCheckpoint>> {
         self.shared.signed.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Calls `told` with the reason whenever the ledger becomes unavailable, instead of printing it to standard error; it
+    /// must not wait for anything.
+    pub fn on_fault(&self, told: impl Fn(&str) + Send + Sync + 'static) {
+        *lock(&self.shared.on_fault) = Some(Box::new(told));
     }
 
     /// Lends a reader for what reads many entries. Others who do so wait meanwhile; requests do not.
@@ -565,8 +575,14 @@ impl Writer {
         self.state = None;
         self.shared.ready.store(false, Ordering::Release);
         self.shared.metrics.faults.fetch_add(1, Ordering::Relaxed);
-        // Whether or not anybody can read it.
-        let _ = writeln!(io::stderr(), "interlock: the ledger is not available, everything is denied: {reason}");
+        let message = format!("the ledger is not available, everything is denied: {reason}");
+        match lock(&self.shared.on_fault).as_ref() {
+            Some(told) => told(&message),
+            // Whether or not anybody can read it.
+            None => {
+                let _ = writeln!(io::stderr(), "interlock: {message}");
+            }
+        }
     }
 
     fn count_noise(&mut self, batch: &mut Vec<Job>) {
