@@ -13,6 +13,7 @@ mod serve;
 mod telemetry;
 mod tls;
 mod usage;
+mod whole;
 
 use std::io::Write;
 use std::path::Path;

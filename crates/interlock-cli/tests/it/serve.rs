@@ -320,6 +320,26 @@ fn a_disk_that_is_full_denies_and_then_goes_on() {
     }
 }
 
+/// Asks for what needs a person, until the server dies; the tickets that were acknowledged.
+fn ask_persons(client: &mut Client, agent: &TestAgent, conversation: &str, stop: &AtomicBool) -> Vec<(String, u64)> {
+    let mut done = Vec::new();
+    // As many as may be open at a time.
+    for step in 1..=20 {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let body = format!(
+            r#"{{"parameters":{{"n":{step}}},"context":{{"conversation_id":"{conversation}","step_number":{step}}}}}"#
+        );
+        let path = format!("/agents/{}/tools/drop_table", agent.id);
+        let Ok(answer) = client.send("POST", &path, &[("x-agent-token", &agent.token)], &body) else { break };
+        let ticket = answer.body.split("\"approval_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        let ticket = ticket.unwrap_or_else(|| panic!("no ticket: {}", answer.body));
+        done.push((format!("ticket:{ticket}"), step));
+    }
+    done
+}
+
 #[test]
 fn fifty_kills_lose_nothing_that_was_acknowledged() {
     let scratch = scratch();
@@ -337,6 +357,10 @@ fn fifty_kills_lose_nothing_that_was_acknowledged() {
                 thread::spawn(move || {
                     let (mut client, mut done) = (Client::new(address), Vec::new());
                     let conversation = format!("r{round}-a{asker}");
+                    // One of them asks for what a person has to decide on.
+                    if asker == 0 {
+                        return ask_persons(&mut client, &agent, &conversation, &stop);
+                    }
                     for step in 1..=50 {
                         if stop.load(Ordering::Relaxed) {
                             break;
@@ -361,6 +385,12 @@ fn fifty_kills_lose_nothing_that_was_acknowledged() {
         assert!(began.elapsed() < Duration::from_secs(20), "a restart took {:?}", began.elapsed());
         let mut client = Client::new(served.address);
         for (conversation, step) in &done {
+            if let Some(ticket) = conversation.strip_prefix("ticket:") {
+                let path = format!("/approvals/{ticket}");
+                let answer = client.send("GET", &path, &[("x-agent-token", &agent.token)], "").expect("an answer");
+                assert!(answer.body.contains(r#""status":"pending""#), "{ticket} was lost: {}", answer.body);
+                continue;
+            }
             let answer = verify(&mut client, &agent, conversation, *step).expect("an answer");
             assert!(answer.body.contains("QWED-AGENT-LOOP-002"), "{conversation} {step} was lost: {}", answer.body);
         }
