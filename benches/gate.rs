@@ -5,9 +5,10 @@
 //! Parts: `throughput`, `open-loop`, `one-connection`, `history`, `memory`, `audit`, `restart`. All of them by default.
 //! Rates are medians of three alternating ten-second pairs; absolute figures are of this machine, ratios travel.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -74,10 +75,21 @@ fn fresh_directory() -> PathBuf {
     path
 }
 
+/// Sixteen agents ask for more than one may; the limit itself stays on.
+const BUNDLE: &str = "[limits]\nrequests_per_minute_per_key = 4000000000\n";
+
 fn serve(data: &Path) -> (Child, SocketAddr) {
+    serve_with(data, BUNDLE, &[])
+}
+
+fn serve_with(data: &Path, bundle: &str, more: &[&str]) -> (Child, SocketAddr) {
+    let directory = data.join("bundle");
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory).expect("a directory");
+    fs::write(directory.join("interlock.toml"), bundle).expect("a bundle");
     let mut child = Command::new(program())
         .args(["serve", "--json", "--listen", "127.0.0.1:0", "--data"])
         .arg(data)
+        .args(more)
         .env("INTERLOCK_OPERATOR_KEY", KEY)
         .env_remove("INTERLOCK_HOME")
         .stdout(Stdio::piped())
