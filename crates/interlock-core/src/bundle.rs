@@ -54,20 +54,13 @@ crate::action::words! {
 }
 
 /// What the bundle sets beside types, rules and guards.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default)]
 struct Settings {
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     observe: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     payloads: Option<Payloads>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     approvals: Option<ApprovalSettings>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     limits: Option<LimitSettings>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     principals: BTreeMap<String, Webhook>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoints: Option<CheckpointSettings>,
 }
 
@@ -219,12 +212,18 @@ struct BundleText {
     guards: BTreeMap<String, String>,
     /// Where the server's own files are.
     own_places: Vec<String>,
-    #[serde(default, skip_serializing_if = "is_default")]
-    settings: Settings,
-}
-
-fn is_default(settings: &Settings) -> bool {
-    *settings == Settings::default()
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    observe: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payloads: Option<Payloads>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    approvals: Option<ApprovalSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limits: Option<LimitSettings>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    principals: BTreeMap<String, Webhook>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checkpoints: Option<CheckpointSettings>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -294,18 +293,12 @@ impl Bundle {
             .principals
             .into_iter()
             .map(|(name, hook)| (name, Webhook { webhook: hook.webhook, secret: hidden(hook.secret) }));
-        let settings = Settings {
-            observe: file.observe,
-            payloads: file.payloads,
-            approvals: file.approvals,
-            limits: file.limits,
-            principals: principals.collect(),
-            checkpoints: file.checkpoints.map(|sink| CheckpointSettings {
-                file: sink.file,
-                webhook: sink.webhook,
-                secret: sink.secret.map(&mut hidden),
-            }),
-        };
+        let principals = principals.collect();
+        let checkpoints = file.checkpoints.map(|sink| CheckpointSettings {
+            file: sink.file,
+            webhook: sink.webhook,
+            secret: sink.secret.map(&mut hidden),
+        });
         let mut bundle = Bundle::resolve(&BundleText {
             format: FORMAT,
             actions,
@@ -314,7 +307,12 @@ impl Bundle {
             rules: file.rules,
             guards,
             own_places: own_places.to_vec(),
-            settings,
+            observe: file.observe,
+            payloads: file.payloads,
+            approvals: file.approvals,
+            limits: file.limits,
+            principals,
+            checkpoints,
         })?;
         bundle.secrets = secrets;
         Ok(bundle)
@@ -354,8 +352,16 @@ impl Bundle {
         }
         let digest = Digest::of(&[&text]);
         let observed_required = source.doom_loop_guard_required;
-        source.settings.check()?;
-        let (settings, secrets) = (source.settings.clone(), BTreeMap::new());
+        let settings = Settings {
+            observe: source.observe,
+            payloads: source.payloads,
+            approvals: source.approvals,
+            limits: source.limits,
+            principals: source.principals.clone(),
+            checkpoints: source.checkpoints.clone(),
+        };
+        settings.check()?;
+        let secrets = BTreeMap::new();
         Ok(Bundle { text, digest, registry, rules, guards, observed_required, settings, secrets })
     }
 

@@ -13,7 +13,7 @@ use crate::answer::{Refusal, json};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
-use crate::routes::{Answered, Parts, cursor_cipher, parts};
+use crate::routes::{Answered, Parts, parts};
 use crate::write::{Object, list, time};
 
 /// How many entries one request looks at; more are on the next page.
@@ -64,7 +64,8 @@ pub(crate) async fn of_agent(
 ) -> Answered {
     let agent = service.readable_agent(&parts(path)?, &headers)?;
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
-    let (limit, cursor, period) = (query.limit()?, query.cursor()?, Period::read(&query)?);
+    let cursor = query.hidden_cursor(service.gate.ledger())?;
+    let (limit, period) = (query.limit()?, Period::read(&query)?);
     let read = tokio::task::spawn_blocking(move || service.agent_activity(&agent, limit, cursor, period));
     let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
     Ok(json(StatusCode::OK, body))
@@ -78,7 +79,8 @@ pub(crate) async fn of_all(
     service.count_request();
     service.operator(&Credentials::read(&headers))?.only(&[Role::Admin, Role::Approver])?;
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
-    let (limit, cursor, period) = (query.limit()?, query.cursor()?, Period::read(&query)?);
+    let cursor = query.hidden_cursor(service.gate.ledger())?;
+    let (limit, period) = (query.limit()?, Period::read(&query)?);
     let read = tokio::task::spawn_blocking(move || service.all_activity(limit, cursor, period));
     let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
     Ok(json(StatusCode::OK, body))
@@ -118,9 +120,8 @@ impl Service {
         cursor: Option<u64>,
         period: Period,
     ) -> Result<String, Refusal> {
-        let cipher = cursor_cipher(agent);
         let (mut rows, mut summary) = (Vec::new(), Summary::default());
-        let mut at = Some(cursor.map_or(agent.last_index, |cursor| cursor ^ cipher));
+        let mut at = Some(cursor.unwrap_or(agent.last_index));
         // The first ruling of the next page, once this one is full.
         let mut next = None;
         let mut looked_at = 0_usize;
@@ -133,7 +134,7 @@ impl Service {
             }
             looked_at = looked_at.saturating_add(1);
             let own = self.read_entry(index)?.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
-            // A cursor is a number, so it may be made up.
+            // A cursor of another agent's pages leads to another agent's entries.
             let entry = own.ok_or_else(|| {
                 malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
             })?;
@@ -150,7 +151,7 @@ impl Service {
             summary.counts = agent.totals;
         }
         summary.complete = period.is_whole() || at.is_none();
-        Ok(page(rows, next.map(|index| index ^ cipher), cursor.is_none().then_some(&summary)))
+        Ok(self.page(rows, next, cursor.is_none().then_some(&summary)))
     }
 
     /// Goes back through all entries, from the last one, from the end of the period, or from a cursor on.
@@ -192,7 +193,7 @@ impl Service {
         if period.is_whole() && cursor.is_none() {
             summary = self.totals()?;
         }
-        Ok(page(rows, next, cursor.is_none().then_some(&summary)))
+        Ok(self.page(rows, next, cursor.is_none().then_some(&summary)))
     }
 
     /// The totals of all agents, as their rows have them.
@@ -216,6 +217,15 @@ impl Service {
                 return Ok(Summary { complete: false, ..summary });
             }
         }
+    }
+
+    fn page(&self, rows: Vec<String>, next: Option<u64>, summary: Option<&Summary>) -> String {
+        let next = next.map(|index| format!("\"{}\"", self.gate.ledger().hide_index(index)));
+        Object::new()
+            .raw("activities", list(rows.into_iter()))
+            .limit("next_cursor", next)
+            .optional("summary", summary.map(Summary::show))
+            .end()
     }
 
     /// The index after the last entry of a period: entries are in the order of time, so halving finds it.
@@ -271,14 +281,6 @@ impl Service {
         };
         Ok(object.end())
     }
-}
-
-fn page(rows: Vec<String>, next: Option<u64>, summary: Option<&Summary>) -> String {
-    Object::new()
-        .raw("activities", list(rows.into_iter()))
-        .limit("next_cursor", next.map(|index| format!("\"{index}\"")))
-        .optional("summary", summary.map(Summary::show))
-        .end()
 }
 
 fn shown(object: Object, executed: &Executed, at: Millis) -> Object {

@@ -8,7 +8,7 @@ use interlock_core::action::{Actor, AgentStatus, Mode};
 use interlock_core::ledger::{Body as EntryBody, ModeChanged, Role, StatusChanged, TokenRotated};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
-use interlock_runtime::ledger::Command;
+use interlock_runtime::ledger::{AgentChange, Command};
 
 use crate::Service;
 use crate::answer::{self, Refusal, json, recorded};
@@ -97,18 +97,23 @@ pub(crate) async fn change(service: Arc<Service>, deed: Deed, path: Parts<String
 
 impl Service {
     /// The entry a deed is, and the new token if it makes one.
-    fn change_of(&self, deed: Deed, by: Actor, reason: Option<String>) -> Result<(EntryBody, Option<String>), Refusal> {
+    fn change_of(
+        &self,
+        deed: Deed,
+        by: Actor,
+        reason: Option<String>,
+    ) -> Result<(AgentChange, Option<String>), Refusal> {
         let status =
-            |status, complaint, by, reason| EntryBody::StatusChanged(StatusChanged { status, complaint, by, reason });
+            |status, complaint, by, reason| AgentChange::Status(StatusChanged { status, complaint, by, reason });
         Ok(match deed {
             Deed::Suspend => (status(AgentStatus::Suspended, false, by, reason), None),
             Deed::Complaint => (status(AgentStatus::Suspended, true, by, reason), None),
             Deed::Reactivate => (status(AgentStatus::Active, false, by, reason), None),
-            Deed::Observe => (EntryBody::ModeChanged(ModeChanged { mode: Mode::Observe, by, reason }), None),
-            Deed::Enforce => (EntryBody::ModeChanged(ModeChanged { mode: Mode::Enforce, by, reason }), None),
+            Deed::Observe => (AgentChange::Mode(ModeChanged { mode: Mode::Observe, by, reason }), None),
+            Deed::Enforce => (AgentChange::Mode(ModeChanged { mode: Mode::Enforce, by, reason }), None),
             Deed::RotateToken => {
                 let token = format!("qwed_agent_{}", self.random_hex()?);
-                (EntryBody::TokenRotated(TokenRotated { token: Digest::of(&[&token]), by, reason }), Some(token))
+                (AgentChange::Token(TokenRotated { token: Digest::of(&[&token]), by, reason }), Some(token))
             }
             Deed::Erase => return Err(Refusal::of_code(Code::FaultInternal)),
         })

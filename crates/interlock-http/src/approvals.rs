@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use interlock_core::action::{Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict};
+use interlock_core::action::{
+    Agent, AgentStatus, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict,
+};
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body as EntryBody, Role};
-use interlock_core::{Code, action::Agent};
+use interlock_core::{Code, Digest};
 use interlock_runtime::ledger::{Answer, Command, Execution, TicketQuery, TrustRequest};
 use tokio::sync::oneshot;
 
@@ -62,7 +64,7 @@ pub(crate) async fn approvals(
                 .ok_or_else(|| malformed("status must be pending, approved, denied, expired or all"))?,
         ),
     };
-    let (limit, before) = (query.limit()?, query.cursor()?);
+    let (limit, before) = (query.limit()?, query.hidden_cursor(service.gate.ledger())?);
     let read = tokio::task::spawn_blocking(move || service.list_tickets(agent, status, limit, before, &reader));
     let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
     Ok(answer_json(StatusCode::OK, body))
@@ -87,7 +89,7 @@ pub(crate) async fn approval(
     let waiting = ledger.wait_for_ticket(&id, move || {
         let _ = sender.send(());
     });
-    let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
+    let (ticket, _) = service.readable_ticket(&id, &credentials)?;
     let now = ledger.now();
     if wait > 0 && ticket.status(now) == TicketStatus::Pending {
         let left = Duration::from_millis(ticket.expires_at.saturating_sub(now).saturating_add(1));
@@ -100,7 +102,8 @@ pub(crate) async fn approval(
     }
     drop(waiting);
     let body = tokio::task::spawn_blocking(move || {
-        let ticket = service.ticket(&ticket.approval_id)?;
+        // Key or token may have been taken away meanwhile.
+        let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
         service.answer_ticket(&ticket, reading)
     });
     body.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
@@ -122,18 +125,15 @@ pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<Strin
         Ok(operator) => Some(operator.only(&[Role::Admin])?.actor),
         Err(_) => None,
     };
-    let agent = match (&by, agent) {
-        (_, None) => return Err(Refusal::unknown_agent()),
-        (Some(_), Some(agent)) => agent,
-        (None, Some(agent)) => {
-            let token = credentials.agent_token(None).filter(|token| agent.has_token(*token));
-            token.ok_or_else(Refusal::wrong_token)?;
-            agent
-        }
-    };
+    let agent = agent.ok_or_else(|| service.stranger(Refusal::unknown_agent()))?;
     let bytes = read_body(request).await?;
-    let (to_level, from_level, justification) = read_trust(&Body::read(&bytes)?)?;
-    let token = if by.is_some() { None } else { credentials.agent_token(None) };
+    let body = Body::read(&bytes)?;
+    let token = match &by {
+        Some(_) => None,
+        None => Some(service.own_token(&agent, &credentials, &body)?),
+    };
+    let (to_level, from_level, justification) = read_trust(&body)?;
+    service.check_trust_request(&agent, to_level, from_level)?;
     let merits = service.merits(Arc::clone(&agent)).await?;
     let request = TrustRequest { agent: id, token, by, to_level, from_level, justification, merits };
     let answer = service.submit(Command::RequestTrust(Box::new(request))).await;
@@ -165,7 +165,7 @@ fn refused_trust(refusal: Refusal, agent: &Agent) -> Refusal {
 
 fn read_trust(body: &Body<'_>) -> Result<(Trust, Option<Trust>, Option<String>), Refusal> {
     let root = body.root();
-    only(root, &["request", "to_level", "from_level", "justification"])?;
+    only(root, &["request", "to_level", "from_level", "justification", "agent_token"])?;
     let word = text_or_null(root, "request")?.and_then(|word| word.as_str()).map(|word| word.text().to_owned());
     if word.as_deref() != Some("trust_elevation") {
         return Err(malformed("request must be \"trust_elevation\""));
@@ -183,11 +183,11 @@ fn read_trust(body: &Body<'_>) -> Result<(Trust, Option<Trust>, Option<String>),
 pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
     service.count_request();
     let (id, credentials) = (parts(path)?, Credentials::read(request.headers()));
-    let agent = service.find_agent(&id)?.ok_or_else(Refusal::unknown_agent)?;
-    let token = credentials.agent_token(None).filter(|token| agent.has_token(*token));
-    let token = token.ok_or_else(Refusal::wrong_token)?;
+    let agent = service.find_agent(&id)?.ok_or_else(|| service.stranger(Refusal::unknown_agent()))?;
     let bytes = read_body(request).await?;
-    let execution = read_execution(&Body::read(&bytes)?, id, token)?;
+    let body = Body::read(&bytes)?;
+    let token = service.own_token(&agent, &credentials, &body)?;
+    let execution = read_execution(&body, id, token)?;
     let recorded = recorded(service.submit(Command::Execute(Box::new(execution))).await)?;
     let EntryBody::Executed(executed) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
@@ -206,9 +206,9 @@ pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<S
     Ok(answer_json(StatusCode::CREATED, body.end()))
 }
 
-fn read_execution(body: &Body<'_>, agent: String, token: interlock_core::Digest) -> Result<Execution, Refusal> {
+fn read_execution(body: &Body<'_>, agent: String, token: Digest) -> Result<Execution, Refusal> {
     let root = body.root();
-    only(root, &["decision_id", "success", "result_hash", "cost_usd", "tokens"])?;
+    only(root, &["decision_id", "success", "result_hash", "cost_usd", "tokens", "agent_token"])?;
     let text = |key: &str| -> Result<Option<String>, Refusal> {
         Ok(text_or_null(root, key)?.and_then(|text| text.as_str()).map(|text| text.text().to_owned()))
     };
@@ -244,7 +244,36 @@ enum Reader {
 }
 
 impl Service {
+    /// A refusal of somebody who proved no identity, counted.
+    fn stranger(&self, refusal: Refusal) -> Refusal {
+        self.count_stranger(&refusal);
+        refusal
+    }
+
+    /// The agent's own token, in the headers or in the body.
+    fn own_token(&self, agent: &Agent, credentials: &Credentials, body: &Body<'_>) -> Result<Digest, Refusal> {
+        let token = credentials.agent_token(body.agent_token()).filter(|token| agent.has_token(*token));
+        token.ok_or_else(|| self.stranger(Refusal::wrong_token()))
+    }
+
+    /// What is refused anyway is refused before anything is counted for it.
+    fn check_trust_request(&self, agent: &Agent, to_level: Trust, from_level: Option<Trust>) -> Result<(), Refusal> {
+        let now = self.gate.ledger().now();
+        let code = if agent.status == AgentStatus::Suspended {
+            Code::AgentSuspended
+        } else if to_level <= agent.trust || from_level.is_some_and(|level| level != agent.trust) {
+            Code::ApprovalStale
+        } else if agent.waits_for_trust(now) || agent.open_count(now) >= self.gate.bundle().open_tickets_max() {
+            Code::ApprovalsOpen
+        } else {
+            return Ok(());
+        };
+        Err(refused_trust(Refusal::of_code(code), agent))
+    }
+
+    /// Counting reads many entries, so one count at a time.
     async fn merits(self: &Arc<Self>, agent: Arc<Agent>) -> Result<Merits, Refusal> {
+        let _turn = self.counting.lock().await;
         let service = Arc::clone(self);
         let merits = tokio::task::spawn_blocking(move || service.gate.ledger().merits(&agent));
         let merits = merits.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?;
@@ -312,7 +341,8 @@ impl Service {
         reader: &Reader,
     ) -> Result<String, Refusal> {
         let undecided = matches!(status, Some(TicketStatus::Pending | TicketStatus::Expired));
-        let mut query = TicketQuery { before, agent, undecided };
+        let expires_after = (status == Some(TicketStatus::Pending)).then(|| self.gate.ledger().now());
+        let mut query = TicketQuery { before, agent, undecided, expires_after };
         let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
         let ledger = self.gate.ledger();
         'pages: loop {
@@ -338,7 +368,7 @@ impl Service {
         }
         let body = Object::new()
             .raw("approvals", list(shown.into_iter()))
-            .limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
+            .limit("next_cursor", next.map(|index| format!("\"{}\"", ledger.hide_index(index))));
         Ok(body.end())
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
-use interlock_core::action::{ActionText, Ticket, Verdict, fingerprint};
+use interlock_core::action::{ActionText, Ticket, fingerprint};
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body as EntryBody, SigningKeyRotated, leaf_hash};
 use interlock_core::{Code, Digest};
@@ -32,9 +32,12 @@ pub(crate) async fn jwks(State(service): State<Arc<Service>>) -> Response {
 /// `POST /attestation/rotate`.
 pub(crate) async fn rotate(State(service): State<Arc<Service>>, request: Request) -> Result<Response, Refusal> {
     service.count_request();
-    let by = service.admin(&Credentials::read(request.headers()))?.actor;
+    let credentials = Credentials::read(request.headers());
+    let by = service.admin(&credentials)?.actor;
     let bytes = read_body(request).await?;
     let algorithm = read_algorithm(&bytes)?;
+    // The body may have taken its time; the key is turned before the ledger can say no.
+    service.admin(&credentials)?;
     let fault =
         |message: String| Refusal::new(Code::FaultInternal, message).with_status(StatusCode::SERVICE_UNAVAILABLE);
     let keys = service.attestation.get().cloned();
@@ -89,10 +92,10 @@ impl Service {
     /// The token of a ticket that a person approved, while it may be spent and if one is due.
     pub(crate) fn attest_ticket(&self, ticket: &Ticket) -> Result<Option<String>, Refusal> {
         let ledger = self.gate.ledger();
-        let granted = ticket.resolution.as_ref().filter(|resolution| resolution.verdict == Verdict::Approved);
-        let Some(granted) = granted.filter(|_| !ticket.spent && ledger.now() < ticket.expires_at) else {
-            return Ok(None);
-        };
+        let agent = self.find_agent(&ticket.agent)?.ok_or_else(|| Refusal::of_code(Code::FaultStore))?;
+        // What could not be spent now is not attested either, whatever a person said before.
+        let spendable = ticket.check_spendable(&agent, self.gate.bundle().digest(), ledger.now()).is_ok();
+        let Some(granted) = ticket.resolution.as_ref().filter(|_| spendable) else { return Ok(None) };
         let read = |index| ledger.recorded(index).ok().flatten().ok_or_else(|| Refusal::of_code(Code::FaultStore));
         let ruled = read(ticket.opened)?;
         if !ruled.entry.body.ruled().is_some_and(is_due_once_granted) {

@@ -17,8 +17,6 @@
 //! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | certificates and handshakes | `tls.rs` |
-//! | how many requests a minute | `rate.rs` |
-//! | webhooks | [`deliver`] |
 //! | the description of it all | `openapi.json` |
 
 #![deny(
@@ -39,6 +37,7 @@ mod attest;
 mod audit;
 mod auth;
 pub mod deliver;
+mod impatient;
 mod keys;
 mod metrics;
 mod query;
@@ -90,6 +89,8 @@ pub struct Service {
     deliveries: OnceLock<Vec<Arc<deliver::DeliveryMetrics>>>,
     /// What proofs remember of the tree.
     tree: Mutex<TreeCache>,
+    /// Held while somebody's merits are counted.
+    counting: tokio::sync::Mutex<()>,
 }
 
 /// A source of random bytes that can be shown.
@@ -132,6 +133,7 @@ impl Service {
             rate: RateLimiter::new(limits),
             deliveries: OnceLock::new(),
             tree: Mutex::default(),
+            counting: tokio::sync::Mutex::default(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use interlock_core::action::{Decision, TicketStatus};
+use interlock_core::action::Decision;
 use interlock_runtime::ledger::{Ledger, TicketQuery};
 
 use crate::deliver::DeliveryMetrics;
@@ -76,8 +76,7 @@ impl HttpMetrics {
 
 fn open_tickets(ledger: &Ledger) -> u64 {
     const COUNTED_MAX: usize = 1_000;
-    let query = TicketQuery { undecided: true, ..TicketQuery::default() };
-    let (now, tickets) = (ledger.now(), ledger.tickets(&query, COUNTED_MAX).unwrap_or_default());
-    let open = tickets.iter().filter(|ticket| ticket.status(now) == TicketStatus::Pending).count();
-    u64::try_from(open).unwrap_or(u64::MAX)
+    let query = TicketQuery { undecided: true, expires_after: Some(ledger.now()), ..TicketQuery::default() };
+    let open = ledger.tickets(&query, COUNTED_MAX).unwrap_or_default();
+    u64::try_from(open.len()).unwrap_or(u64::MAX)
 }

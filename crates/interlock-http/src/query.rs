@@ -1,8 +1,11 @@
 //! The part of an address after `?`: known names, each once, each with its type.
 
+use axum::http::StatusCode;
 use interlock_core::Code;
 use interlock_core::action::Millis;
 use interlock_core::instant;
+
+use interlock_runtime::ledger::Ledger;
 
 use crate::answer::Refusal;
 use crate::request::malformed;
@@ -63,6 +66,15 @@ impl Query {
     /// A number that an answer gave as `next_cursor`.
     pub(crate) fn cursor(&self) -> Result<Option<u64>, Refusal> {
         self.number("cursor").map_err(|_| malformed("cursor must be one that an answer gave"))
+    }
+
+    /// An index that an answer gave as `next_cursor`, hidden.
+    pub(crate) fn hidden_cursor(&self, ledger: &Ledger) -> Result<Option<u64>, Refusal> {
+        let Some(text) = self.text("cursor") else { return Ok(None) };
+        let refused = || malformed("cursor must be one that an answer gave");
+        let shaped = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let found = ledger.find_index(text).map(Some);
+        found.ok_or_else(|| if shaped { refused().with_status(StatusCode::NOT_FOUND) } else { refused() })
     }
 
     /// The id of an agent that an answer gave as `next_cursor`.

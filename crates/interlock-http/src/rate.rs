@@ -261,7 +261,7 @@ impl Window {
 /// Lets a request in or answers 429, and says in either case how far the limit is. Requests for rulings come another way:
 /// they know their agent already, so they ask [`Service::limit`] themselves.
 pub(crate) async fn limited(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    match service.limit(service.known_key(request.uri().path(), request.headers())) {
+    match service.limit(service.known_key(request.headers())) {
         Ok(verdict) => verdict.tell(next.run(request).await),
         Err((verdict, refusal)) => verdict.tell(refusal.into_response()),
     }
@@ -293,18 +293,13 @@ impl Service {
         Err((verdict, Refusal::new(Code::RateLimited, message)))
     }
 
-    /// The digest of the key in the headers, if it is one that counts: an operator's, or an agent's. A token that comes in
-    /// the body is read too late for this, so it shares the window of the unknown.
-    fn known_key(&self, path: &str, headers: &HeaderMap) -> Option<Digest> {
+    /// The digest of the key in the headers, if it is one that counts: an operator's, or an agent's.
+    fn known_key(&self, headers: &HeaderMap) -> Option<Digest> {
         let credentials = Credentials::read(headers);
         if let Ok(operator) = self.operator(&credentials) {
             return Some(operator.digest);
         }
         let token = credentials.agent_token(None)?;
-        let agent = match path.strip_prefix("/agents/").and_then(|rest| rest.split('/').next()) {
-            Some(id) => self.find_agent(id).ok()?,
-            None => self.gate.ledger().agent_by_token(token).ok()?,
-        };
-        agent?.has_token(token).then_some(token)
+        self.gate.ledger().agent_by_token(token).ok()?.map(|_| token)
     }
 }

@@ -51,7 +51,7 @@ impl Registration {
             permissions: permissions(object_or_null(root, "permissions")?)?,
             budget: budget(object_or_null(root, "budget")?)?,
             created_at: 0,
-            registered_by: operator.actor.key_id.clone().filter(|_| operator.role == Role::Registrar),
+            registered_by: operator.actor.key_id.clone(),
         };
         let trust = match count(own, "trust_level")? {
             Some(level) => u8::try_from(level).ok().and_then(|level| Trust::try_from(level).ok()),

@@ -37,7 +37,7 @@ impl<'t> Body<'t> {
     }
 
     /// What a person would have to decide on: the action, and what was said about it.
-    pub(crate) fn kept_text(&self, door: Door, tool: &str) -> Box<str> {
+    pub(crate) fn kept_text(&self, door: Door, tool: &str) -> String {
         let root = self.root();
         let mut text = String::with_capacity(256);
         text.push_str("{\"action\":");
@@ -61,7 +61,7 @@ impl<'t> Body<'t> {
             }
         }
         text.push('}');
-        text.into_boxed_str()
+        text
     }
 
     pub(crate) fn root(&self) -> Value<'_> {

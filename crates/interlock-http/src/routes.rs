@@ -47,16 +47,19 @@ pub fn router(service: Arc<Service>) -> Router {
         let refusal = Refusal::new(Code::RequestRoute, "this route does not have this method; see /openapi.json");
         refusal.with_status(StatusCode::METHOD_NOT_ALLOWED)
     };
-    // Probes are not limited. Rulings know their agent before anything else, so they count themselves.
+    // Probes and public documents are not limited, or strangers could cut others off from them. Rulings know their agent
+    // before anything else, so they count themselves.
     let unlimited = Router::new()
         .route("/healthz", get(async || text("ok\n")))
         .route("/readyz", get(ready))
+        .route("/.well-known/jwks.json", get(attest::jwks))
+        .route("/audit/checkpoint", get(audit::checkpoint))
+        .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
         .method_not_allowed_fallback(no_method);
     let limited = Router::new()
         .route("/metrics", get(metrics))
-        .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
         .route("/agents/register", post(register))
         .route("/agents", get(agents::agents))
         .route("/agents/{id}", get(agent))
@@ -78,11 +81,9 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/approvals/{id}/deny", post(approvals::deny))
         .route("/keys", get(keys::keys).post(keys::create))
         .route("/keys/{id}/revoke", post(keys::revoke))
-        .route("/audit/checkpoint", get(audit::checkpoint))
         .route("/audit/entries", get(audit::entries))
         .route("/audit/proof", get(audit::proof))
         .route("/state/verify", post(state_verify))
-        .route("/.well-known/jwks.json", get(attest::jwks))
         .route("/attestation/rotate", post(attest::rotate))
         .method_not_allowed_fallback(no_method)
         .fallback(async || Refusal::new(Code::RequestRoute, "no such route; see /openapi.json"))
@@ -119,8 +120,11 @@ async fn ready(State(service): State<Arc<Service>>) -> Answered {
 
 async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Answered {
     service.admin(&Credentials::read(&headers))?;
-    let deliveries = service.deliveries.get().map(Vec::as_slice).unwrap_or_default();
-    Ok(text(service.metrics.render(service.gate.ledger(), &service.telemetry, deliveries)))
+    let rendered = tokio::task::spawn_blocking(move || {
+        let deliveries = service.deliveries.get().map(Vec::as_slice).unwrap_or_default();
+        service.metrics.render(service.gate.ledger(), &service.telemetry, deliveries)
+    });
+    Ok(text(rendered.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?))
 }
 
 async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -134,7 +138,8 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
     let (id, token) = random.split_at(16);
     profile.agent_id = format!("agent_{}", hex(id));
     let token = format!("qwed_agent_{}", hex(token));
-    let command = Command::Register { profile: Box::new(profile), token: Digest::of(&[&token]), trust };
+    let digest = Digest::of(&[&token]);
+    let command = Command::Register { profile: Box::new(profile), token: digest, trust, by: operator.actor };
     let recorded = answer::recorded(service.submit(command).await)?;
     let EntryBody::Registered(registered) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
@@ -196,7 +201,8 @@ impl Service {
     pub(crate) fn readable_agent(&self, id: &str, headers: &HeaderMap) -> Result<Arc<Agent>, Refusal> {
         self.count_request();
         let agent = self.find_agent(id)?;
-        self.check_reader(&Credentials::read(headers), agent.as_deref())?;
+        let checked = self.check_reader(&Credentials::read(headers), agent.as_deref());
+        checked.inspect_err(|refusal| self.count_stranger(refusal))?;
         agent.ok_or_else(Refusal::unknown_agent)
     }
 
@@ -214,22 +220,36 @@ impl Service {
         self.count_request();
         let credentials = Credentials::read(request.headers());
         let agent = self.find_agent(&id);
-        let known = agent.as_ref().ok().and_then(Option::as_deref);
-        let key = credentials.agent_token(None).filter(|token| known.is_some_and(|agent| agent.has_token(*token)));
-        let verdict = match self.limit(key) {
-            Ok(verdict) => verdict,
-            Err((verdict, refusal)) => return verdict.tell(refusal.decided().into_response()),
+        // A token in the body is known once the body is read; it is counted then.
+        let early = if credentials.names_agent() || !matches!(agent, Ok(Some(_))) {
+            let known = agent.as_ref().ok().and_then(Option::as_deref);
+            let key = credentials.agent_token(None).filter(|token| known.is_some_and(|agent| agent.has_token(*token)));
+            match self.limit(key) {
+                Ok(verdict) => Some(verdict),
+                Err((verdict, refusal)) => return verdict.tell(refusal.decided().into_response()),
+            }
+        } else {
+            None
         };
         let response = match agent.and_then(|agent| agent.ok_or_else(Refusal::unknown_agent)) {
             Ok(agent) => self.try_rule(door, &agent, &credentials, &id, &tool, request).await,
             Err(refusal) => Err(refusal),
         };
-        verdict.tell(response.unwrap_or_else(|refusal| {
-            if matches!(refusal.code(), Code::AgentUnknown | Code::AgentToken) {
-                self.gate.ledger().count_unauthenticated(refusal.code());
-            }
+        let response = response.unwrap_or_else(|refusal| {
+            self.count_stranger(&refusal);
             refusal.decided().into_response()
-        }))
+        });
+        match early {
+            Some(verdict) => verdict.tell(response),
+            None => response,
+        }
+    }
+
+    /// Counts a request that proved no identity.
+    pub(crate) fn count_stranger(&self, refusal: &Refusal) {
+        if matches!(refusal.code(), Code::AgentUnknown | Code::AgentToken) {
+            self.gate.ledger().count_unauthenticated(refusal.code());
+        }
     }
 
     async fn try_rule(
@@ -261,6 +281,11 @@ impl Service {
             }
         };
         let token = credentials.agent_token(body.agent_token()).filter(|token| agent.has_token(*token));
+        if !credentials.names_agent()
+            && let Err((verdict, refusal)) = self.limit(token)
+        {
+            return Ok(verdict.tell(refusal.decided().into_response()));
+        }
         let token = token.ok_or_else(Refusal::wrong_token)?;
         let bundle = self.gate.bundle();
         let read = key.and_then(|key| {
@@ -282,7 +307,7 @@ impl Service {
             return Ok(self.record_malformed(agent, token, &refusal, door).await);
         }
         let mut asked = Asked { door, around_query: around_query(&action), attestation: None };
-        let text = (bundle.payloads() != Payloads::None).then(|| body.kept_text(door, tool));
+        let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
         let asking = Asking { agent, token, facts, action, idempotency, text };
         let command = self.gate.prepare(&asking);
         let mut answer = self.submit(command).await;
@@ -323,13 +348,6 @@ impl Service {
             self.note(|note| note.ruled(recorded, ruled));
         }
     }
-}
-
-/// An index in the ledger is nobody's business but the operator's, so cursors hide it.
-pub(crate) fn cursor_cipher(agent: &Agent) -> u64 {
-    let digest = Digest::of(&["cursor", &agent.token.to_string()]).bytes();
-    // At most 2^53, so that every reader of JSON keeps it whole.
-    digest.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes) >> 11)
 }
 
 /// The action as JSON around its query, to put a corrected one in.

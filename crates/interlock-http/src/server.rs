@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use crate::Service;
+use crate::impatient::Impatient;
 use crate::routes::router;
 use crate::tls::Tls;
 
@@ -82,7 +83,8 @@ pub async fn serve_with(
         let counted = Arc::clone(&service);
         match tls.clone() {
             None => tokio::spawn(async move {
-                let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+                let connection =
+                    http.serve_connection(TokioIo::new(Impatient::new(stream)), TowerToHyperService::new(routes));
                 counted.count_connection(watcher.watch(connection)).await;
                 drop(permit);
             }),
@@ -94,7 +96,8 @@ pub async fn serve_with(
                         _ = stopped.changed() => return,
                     };
                     let Ok(stream) = handshake else { return };
-                    let connection = http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(routes));
+                    let connection =
+                        http.serve_connection(TokioIo::new(Impatient::new(stream)), TowerToHyperService::new(routes));
                     counted.count_connection(watcher.watch(connection)).await;
                     drop(permit);
                 })

@@ -35,7 +35,7 @@ pub struct Asking<'a> {
     /// Under which key the answer can be asked for again.
     pub idempotency: Option<Idempotency>,
     /// The text of the request, in case it is to be kept.
-    pub text: Option<Box<str>>,
+    pub text: Option<Arc<str>>,
 }
 
 impl Gate {

@@ -14,12 +14,14 @@ use interlock_core::action::{
     Merits, Mode, Permissions, Profile, Status, StepNumber, Ticket, TicketSubject, Trust, Usage, UsdMicros, Verdict,
 };
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Body, Entry, Idempotency, ModeChanged, OperatorKey, StatusChanged};
+use interlock_core::ledger::{
+    Body, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey, Role, StatusChanged, TokenRotated,
+};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::ledger::{
-    Answer, Changes, Command, Execution, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State, Store,
-    StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
+    AgentChange, Answer, Changes, Command, Execution, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State,
+    Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
 };
 
 use crate::generate::Random;
@@ -91,7 +93,7 @@ impl Store for SimulatedStore {
 }
 
 impl Txn for SimulatedTxn<'_> {
-    fn agent(&mut self, id: &str) -> Result<Option<interlock_core::action::Agent>, StoreFault> {
+    fn agent(&mut self, id: &str) -> Result<Option<Arc<interlock_core::action::Agent>>, StoreFault> {
         step(self.plan, false)?;
         self.inner.agent(id)
     }
@@ -228,9 +230,15 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
         rows.agents.sort_by(|left, right| left.profile.agent_id.cmp(&right.profile.agent_id));
         rows.tickets.sort_by_key(|ticket| ticket.opened);
         rows.executions.sort_unstable();
+        rows.tokens.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
         format!("{rows:?}")
     });
+    let texts = readers.each_mut().map(|reader| reader.texts(("", 0), usize::MAX).expect("texts"));
+    let outboxes = readers.each_mut().map(|reader| reader.outbox("p", 0, usize::MAX).expect("events"));
+    if texts[0] != texts[1] || outboxes[0] != outboxes[1] {
+        return Err("texts or events differ".to_owned());
+    }
     let entries = readers.each_mut().map(|reader| reader.entries(0, usize::MAX).expect("entries"));
     let frontiers = readers.each_mut().map(|reader| {
         let size = reader.head().expect("a head").size();
@@ -293,7 +301,8 @@ fn registration(number: usize) -> Command {
         created_at: 0,
         registered_by: None,
     };
-    Command::Register { profile: Box::new(profile), token: token(number), trust: AgentKind::Supervised.trust() }
+    let by = Actor { name: "ann".to_owned(), key_id: None };
+    Command::Register { profile: Box::new(profile), token: token(number), trust: Trust::Trusted, by }
 }
 
 impl World {
@@ -361,8 +370,40 @@ impl World {
         let number = self.random.below(AGENTS);
         let agent = agent_id(number);
         let ticket = if tickets.is_empty() { None } else { Some(self.random.pick(&tickets).clone()) };
-        match self.random.below(12) {
+        match self.random.below(16) {
+            12 => {
+                let number = self.random.below(3);
+                let key_id = format!("key_{number}");
+                let digest = Digest::of(&["key", &key_id]);
+                let (name, role) = (key_id.clone(), *self.random.pick(&[Role::Admin, Role::Approver]));
+                let key = OperatorKey {
+                    key_id,
+                    name,
+                    role,
+                    max_trust: None,
+                    digest,
+                    created_at: 0,
+                    created_by: by,
+                    revoked: false,
+                };
+                Command::CreateKey(Box::new(key))
+            }
+            13 => {
+                let key_id = format!("key_{}", self.random.below(3));
+                Command::RevokeKey(KeyRevoked { key_id, by, reason: None })
+            }
+            14 => {
+                let change = AgentChange::Token(TokenRotated { token: token(number), by, reason: None });
+                Command::Change { agent, change }
+            }
+            15 => {
+                let waiting = Reader::outbox(&mut reader, "p", 0, 3).expect("events");
+                Command::Delivered(waiting.into_iter().map(|event| event.id).collect())
+            }
             0..=4 => {
+                // Some decide with a key, which may have been revoked or never made.
+                let key_id = self.random.one_in(2).then(|| format!("key_{}", self.random.below(3)));
+                let by = Actor { key_id, ..by };
                 let verdict = if self.random.one_in(4) { Verdict::Denied } else { Verdict::Approved };
                 let known = ticket.map(|ticket| ticket.approval_id);
                 let approval_id = known.unwrap_or_else(|| "appr_unknown".to_owned());
@@ -383,9 +424,9 @@ impl World {
                 Command::Execute(Box::new(execution))
             }
             8 => {
-                let suspended = self.random.one_in(3);
+                let suspended = self.random.one_in(6);
                 let status = if suspended { AgentStatus::Suspended } else { AgentStatus::Active };
-                let change = Body::StatusChanged(StatusChanged { status, complaint: false, by, reason: None });
+                let change = AgentChange::Status(StatusChanged { status, complaint: false, by, reason: None });
                 Command::Change { agent, change }
             }
             9 => Command::RequestTrust(Box::new(TrustRequest {
@@ -400,7 +441,7 @@ impl World {
             10 => Command::EraseTexts { agent, by, reason: None },
             _ => {
                 let mode = *self.random.pick(&[Mode::Observe, Mode::Enforce]);
-                Command::Change { agent, change: Body::ModeChanged(ModeChanged { mode, by, reason: None }) }
+                Command::Change { agent, change: AgentChange::Mode(ModeChanged { mode, by, reason: None }) }
             }
         }
     }
@@ -558,6 +599,8 @@ struct Tickets<'a> {
     /// Decisions that let something run, and tickets by decision.
     lets_run: BTreeMap<&'a str, Option<&'a str>>,
     observed: BTreeSet<&'a str>,
+    /// Keys that count.
+    keys: BTreeSet<&'a str>,
     executed: BTreeSet<&'a str>,
     suspended: BTreeSet<&'a str>,
     bundle: Option<Digest>,
@@ -569,6 +612,12 @@ impl<'a> Tickets<'a> {
         let agent = entry.agent.as_deref().unwrap_or("");
         let (expiry, wrong) = (15 * 60_000, |what: &str| Err(format!("{what}: {entry:?}")));
         match &entry.body {
+            Body::KeyCreated(created) => {
+                self.keys.insert(&created.key.key_id);
+            }
+            Body::KeyRevoked(revoked) => {
+                self.keys.remove(revoked.key_id.as_str());
+            }
             Body::BundleActivated(bundle) => self.bundle = Some(Digest::of(&[&bundle.text])),
             Body::StatusChanged(changed) if changed.status == AgentStatus::Suspended => {
                 self.suspended.insert(agent);
@@ -599,6 +648,9 @@ impl<'a> Tickets<'a> {
             }
             Body::ApprovalResolved(resolved) => {
                 let yes = resolved.verdict == Verdict::Approved;
+                if resolved.by.key_id.as_deref().is_some_and(|key| !self.keys.contains(key)) {
+                    return wrong("decided with a key that does not count");
+                }
                 let Some((at, bundle)) = self.opened.get(resolved.approval_id.as_str()) else {
                     return wrong("an unknown ticket was decided on");
                 };
@@ -615,10 +667,15 @@ impl<'a> Tickets<'a> {
                 if !self.executed.insert(&executed.decision_id) {
                     return wrong("executed twice");
                 }
+                let observed = self.observed.contains(executed.decision_id.as_str());
                 let allowed = match self.lets_run.get(executed.decision_id.as_str()) {
-                    Some(Some(ticket)) => self.resolved.get(ticket) == Some(&true),
+                    // In observe mode what nobody decided on may be reported; it spends nothing.
+                    Some(Some(ticket)) => match self.resolved.get(ticket) {
+                        Some(yes) => *yes && executed.approval_id.is_some(),
+                        None => observed && executed.approval_id.is_none(),
+                    },
                     Some(None) => true,
-                    None => self.observed.contains(executed.decision_id.as_str()),
+                    None => observed,
                 };
                 if !allowed || self.suspended.contains(agent) {
                     return wrong("executed without a permit");

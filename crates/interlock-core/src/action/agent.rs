@@ -100,7 +100,7 @@ pub struct Profile {
     pub budget: BudgetLimits,
     /// When it was registered.
     pub created_at: Millis,
-    /// The registrar's key it was registered with; none if it was an admin's.
+    /// The key it was registered with; none if it was the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registered_by: Option<String>,
 }
@@ -156,6 +156,13 @@ impl Agent {
     /// How many tickets wait for a person.
     pub fn open_count(&self, now: Millis) -> usize {
         self.open.iter().filter(|ticket| ticket.expires_at > now).count()
+    }
+
+    /// How often it was denied or broke a limit.
+    pub fn refusals(&self) -> u64 {
+        let counted = Decision::ALL.iter().zip(self.totals);
+        let refused = counted.filter(|(decision, _)| matches!(decision, Decision::Denied | Decision::BudgetExceeded));
+        refused.fold(0, |sum, (_, count)| sum.saturating_add(count))
     }
 
     /// Whether a request for trust waits for a person.

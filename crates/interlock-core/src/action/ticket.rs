@@ -126,6 +126,8 @@ pub struct WaitingAction {
     pub charge: Charge,
     /// The risk it was judged by.
     pub risk: Risk,
+    /// How far the agent was trusted when it asked.
+    pub trust: Trust,
     /// Why a person is asked.
     pub why: String,
 }
@@ -140,6 +142,8 @@ pub struct WaitingTrust {
     pub to_level: Trust,
     /// What the ledger says for and against it.
     pub merits: Merits,
+    /// Denials and broken limits of the agent by then: with one more the evidence is overtaken.
+    pub refusals: u64,
 }
 
 /// What the ledger says about an agent since its trust last changed. Low-risk actions and repetitions do not count.
@@ -156,14 +160,16 @@ pub struct Merits {
     pub violations: u64,
     /// Broken limits.
     pub budget_exceeded: u64,
-    /// Executions that were reported as successful.
+    /// Of the counted actions, those reported as successful.
     pub succeeded: u64,
-    /// Executions that were reported as failed.
+    /// Of the counted actions, those reported as failed.
     pub failed: u64,
     /// The time of the first of them.
     pub since: Millis,
     /// There are more than were looked at.
     pub cut: bool,
+    /// The last entry that was looked at.
+    pub through: u64,
 }
 
 /// What a person said.
@@ -233,7 +239,7 @@ impl Ticket {
                 let checked = agent.spent.check(&agent.profile.budget, action.charge, now);
                 checked.map_err(TicketRefusal::Budget)
             }
-            TicketSubject::Trust(trust) if trust.from_level != agent.trust => {
+            TicketSubject::Trust(trust) if trust.from_level != agent.trust || trust.refusals != agent.refusals() => {
                 Err(TicketRefusal::Code(Code::ApprovalStale))
             }
             TicketSubject::Trust(_) => Ok(()),
@@ -262,7 +268,12 @@ impl Ticket {
         if agent.status == AgentStatus::Suspended {
             return Err(TicketRefusal::Code(Code::AgentSuspended));
         }
-        if bundle != self.bundle {
+        // Whoever has lost trust since is not the one the ruling was about.
+        let fallen = match &self.subject {
+            TicketSubject::Action(action) => agent.trust < action.trust,
+            TicketSubject::Trust(_) => false,
+        };
+        if bundle != self.bundle || fallen {
             return Err(TicketRefusal::Code(Code::ApprovalStale));
         }
         Ok(())

@@ -32,7 +32,7 @@ pub struct Entry {
     /// The agent it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// The how manieth entry of that agent it is, from 1, without gaps.
+    /// Its number among that agent's entries, from 1, without gaps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_seq: Option<u64>,
     /// The index of that agent's entry before it.
@@ -155,6 +155,29 @@ impl Body {
     /// The ruling, if it is one.
     pub fn into_ruled(self) -> Option<Ruled> {
         if let Body::Ruled(ruled) = self { Some(*ruled) } else { None }
+    }
+
+    /// What it says of a text that is kept beside it.
+    pub fn text(&self) -> Option<Digest> {
+        match self {
+            Body::Ruled(ruled) => ruled.text,
+            Body::TrustRequested(requested) => requested.text,
+            Body::Registered(_)
+            | Body::BundleActivated(_)
+            | Body::Unauthenticated(_)
+            | Body::StateIntent(_)
+            | Body::StateOutcome(_)
+            | Body::ApprovalResolved(_)
+            | Body::Executed(_)
+            | Body::TrustChanged(_)
+            | Body::StatusChanged(_)
+            | Body::ModeChanged(_)
+            | Body::TokenRotated(_)
+            | Body::TextsErased(_)
+            | Body::KeyCreated(_)
+            | Body::KeyRevoked(_)
+            | Body::SigningKeyRotated(_) => None,
+        }
     }
 
     /// The text of the bundle that came into force, if one did.
@@ -416,7 +439,7 @@ pub struct TextsErased {
     pub reason: Option<String>,
 }
 
-/// What a key may be used for.
+/// An operator's key; the key itself is nowhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OperatorKey {

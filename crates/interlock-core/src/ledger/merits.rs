@@ -2,7 +2,7 @@
 //!
 //! Low-risk actions and repetitions do not count, so a thousand trivial calls buy nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Body, Entry};
 use crate::action::{Decision, Merits, Risk, Verdict};
@@ -18,12 +18,15 @@ pub struct MeritsCount {
     different: BTreeSet<Digest>,
     /// Tickets that were approved: the rulings that opened them are met later.
     granted: BTreeSet<u64>,
+    /// Executions that were reported, by the ruling that let them run, which is met later too.
+    executed: BTreeMap<u64, bool>,
     looked_at: usize,
 }
 
 impl MeritsCount {
     /// Counts the entry with this index; `false` if those before it do not matter.
     pub fn add(&mut self, entry: &Entry, index: u64) -> bool {
+        self.merits.through = self.merits.through.max(index);
         if self.looked_at >= ENTRIES_MAX {
             self.merits.cut = true;
             return false;
@@ -31,7 +34,10 @@ impl MeritsCount {
         self.looked_at = self.looked_at.saturating_add(1);
         let add = |count: &mut u64| *count = count.saturating_add(1);
         match &entry.body {
-            Body::TrustChanged(_) => return false,
+            Body::TrustChanged(_) => {
+                self.merits.since = entry.at;
+                return false;
+            }
             Body::Registered(_) => {
                 self.merits.since = entry.at;
                 return false;
@@ -53,8 +59,12 @@ impl MeritsCount {
                 }
                 let ran = decision.lets_run() || self.granted.contains(&index);
                 let risk = ruled.ruling.verification.as_ref().map(|verification| verification.risk_level);
-                if ran && risk.is_some_and(|risk| risk >= Risk::Medium) {
-                    self.different.insert(facts.fingerprint);
+                if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.fingerprint) {
+                    match self.executed.get(&index) {
+                        Some(true) => add(&mut self.merits.succeeded),
+                        Some(false) => add(&mut self.merits.failed),
+                        None => {}
+                    }
                 }
             }
             Body::ApprovalResolved(resolved) => {
@@ -63,7 +73,7 @@ impl MeritsCount {
                 }
             }
             Body::Executed(executed) => {
-                add(if executed.success { &mut self.merits.succeeded } else { &mut self.merits.failed });
+                self.executed.insert(executed.decision, executed.success);
             }
             Body::BundleActivated(_)
             | Body::Unauthenticated(_)

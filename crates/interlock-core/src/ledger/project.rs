@@ -34,6 +34,8 @@ pub struct Consequences {
     pub ticket: Option<Ticket>,
     /// How trust falls: the next entry of the agent must say so.
     pub trust: Option<TrustChanged>,
+    /// The conversation changed.
+    pub took_step: bool,
 }
 
 /// What a ruling changes: the agent always, the conversation if a step was taken.
@@ -56,6 +58,7 @@ pub fn apply_ruled(
     if decision.consumes_step() {
         let ran = facts.on_state().filter(|_| decision.lets_run());
         conversation.take(facts.step, facts.fingerprint, ran, index);
+        consequences.took_step = true;
     }
     // Before the second revision of the rules there were neither tickets nor falling trust.
     if rules < 2 {
@@ -100,6 +103,7 @@ fn ticket_of(agent: &Agent, ruled: &Ruled, facts: &Facts, opened: &TicketOpened,
             on_state: facts.on_state(),
             charge: opened.charge,
             risk,
+            trust: agent.trust,
             why,
         })),
         resolution: None,
@@ -122,6 +126,7 @@ pub fn apply_trust_requested(agent: &mut Agent, requested: &TrustRequested, at: 
             from_level: requested.from_level,
             to_level: requested.to_level,
             merits: requested.merits,
+            refusals: agent.refusals(),
         })),
         resolution: None,
         spent: false,

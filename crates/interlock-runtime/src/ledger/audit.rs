@@ -9,12 +9,15 @@ use interlock_core::action::{Agent, Conversation, Decision, decide, is_violation
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
 
+use super::batch::digest_of_text;
 use super::checkpoint::Checkpoint;
 use super::fold::Fold;
-use super::store::{Reader, Rows, StoreFault};
+use super::store::{KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
 const PAGE: usize = 8192;
+/// How many texts are read at a time.
+const TEXTS_PAGE: usize = 256;
 /// How many findings are told; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
@@ -99,6 +102,7 @@ pub fn verify(
     }
     let (agents, conversations) = (rows.agents.len(), rows.conversations.len());
     compare_rows(fold, rows, &mut findings);
+    compare_texts(reader, size, &mut findings)?;
     let (findings, findings_count) = (findings.told, findings.count);
     Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
 }
@@ -106,9 +110,24 @@ pub fn verify(
 /// Every row must follow from the entries, and every row that follows must be there.
 fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
     fold.finish(|reason| findings.add(reason.to_owned()));
+    if !rows.without_totals {
+        let mut tokens: HashMap<String, Digest> = rows.tokens.into_iter().collect();
+        for (id, agent) in &fold.agents {
+            if tokens.remove(id) != Some(agent.token) {
+                findings.add(format!("the token of {id} is not the one its entries say"));
+            }
+        }
+        for id in tokens.keys() {
+            findings.add(format!("{id} has a token and no entries"));
+        }
+    }
     for row in rows.agents {
         let id = row.profile.agent_id.clone();
-        if fold.agents.remove(&id).as_ref() != Some(&row) {
+        let mut expected = fold.agents.remove(&id);
+        if let Some(agent) = expected.as_mut().filter(|_| rows.without_totals) {
+            agent.totals = row.totals;
+        }
+        if expected.as_ref() != Some(&row) {
             findings.add(format!("the row of {id} does not follow from its entries"));
         }
     }
@@ -157,6 +176,32 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
             findings.add(format!("conversation `{name}` of {agent} has entries and no row"));
         }
     }
+}
+
+/// Every text that is kept must be the one its entry speaks of: an approver decides on it.
+fn compare_texts(reader: &mut dyn Reader, size: u64, findings: &mut Findings) -> Result<(), StoreFault> {
+    let mut after = (String::new(), 0);
+    loop {
+        let page = reader.texts((&after.0, after.1), TEXTS_PAGE)?;
+        let full = page.len() == TEXTS_PAGE;
+        for kept in page {
+            // One that came after this audit began belongs to an entry it has not seen.
+            if kept.index < size && !is_text_of(reader, &kept)? {
+                findings.add(format!("the text kept for entry {} is not the one it speaks of", kept.index));
+            }
+            after = (kept.agent, kept.index);
+        }
+        if !full {
+            return Ok(());
+        }
+    }
+}
+
+/// Whether a text is the one that its entry speaks of.
+pub(super) fn is_text_of(reader: &mut dyn Reader, kept: &KeptText) -> Result<bool, StoreFault> {
+    let Some(bytes) = reader.entries(kept.index, 1)?.pop() else { return Ok(false) };
+    let Ok(entry) = Entry::from_bytes(&bytes) else { return Ok(false) };
+    Ok(entry.agent.as_deref() == Some(&kept.agent) && entry.body.text() == Some(digest_of_text(kept)))
 }
 
 /// What deciding again found.
@@ -252,6 +297,7 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
         };
         fold.add(&entry, index, decide_again, |reason| findings.add(format!("entry {index}: {reason}")));
     })?;
+    fold.finish(|reason| findings.add(reason.to_owned()));
     replay.findings = findings.told;
     Ok(replay)
 }

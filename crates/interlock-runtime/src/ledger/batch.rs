@@ -15,9 +15,9 @@ use interlock_core::action::{
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::ledger::{
     AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, Executed, Frontier, Idempotency, KeyCreated,
-    KeyRevoked, OperatorKey, RULES, Ruled, SigningKeyRotated, StateHead, StateIntent, StateOutcome, TextsErased,
-    TicketOpened, TrustChanged, TrustRequested, UnauthenticatedRequests, apply_executed, apply_registered,
-    apply_resolved, apply_ruled, apply_to_agent, apply_trust_requested, leaf_hash,
+    KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateHead, StateIntent, StateOutcome,
+    StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested, UnauthenticatedRequests,
+    apply_executed, apply_registered, apply_resolved, apply_ruled, apply_to_agent, apply_trust_requested, leaf_hash,
 };
 use interlock_core::{Code, Denial, Digest};
 
@@ -37,6 +37,8 @@ pub enum Command {
         token: Digest,
         /// How far it is trusted.
         trust: Trust,
+        /// Who registers it.
+        by: Actor,
     },
     /// Rule on a request.
     Rule(Box<RuleCommand>),
@@ -63,12 +65,12 @@ pub enum Command {
     RequestTrust(Box<TrustRequest>),
     /// Record that what was let run has run.
     Execute(Box<Execution>),
-    /// Record a change of the agent itself: status, mode or token.
+    /// Record a change of the agent itself.
     Change {
         /// The agent.
         agent: String,
         /// The change.
-        change: Body,
+        change: AgentChange,
     },
     /// Remove the kept texts of an agent.
     EraseTexts {
@@ -87,6 +89,27 @@ pub enum Command {
     RotateSigningKey(SigningKeyRotated),
     /// These events need no more delivery; nothing is recorded.
     Delivered(Vec<u64>),
+}
+
+/// What operators change about an agent.
+#[derive(Debug, Clone)]
+pub enum AgentChange {
+    /// It is suspended or reactivated.
+    Status(StatusChanged),
+    /// Refusals hold for it, or are only shown.
+    Mode(ModeChanged),
+    /// It has another token.
+    Token(TokenRotated),
+}
+
+impl From<AgentChange> for Body {
+    fn from(change: AgentChange) -> Body {
+        match change {
+            AgentChange::Status(changed) => Body::StatusChanged(changed),
+            AgentChange::Mode(changed) => Body::ModeChanged(changed),
+            AgentChange::Token(rotated) => Body::TokenRotated(rotated),
+        }
+    }
 }
 
 /// A request for more trust.
@@ -139,7 +162,7 @@ pub struct RuleCommand {
     /// The corrected text that came with the evidence.
     pub corrected: Option<String>,
     /// The text of the request, in case it is to be kept.
-    pub text: Option<Box<str>>,
+    pub text: Option<Arc<str>>,
 }
 
 /// What a request asks.
@@ -310,8 +333,13 @@ impl From<StoreFault> for Trouble {
 
 impl Batch<'_> {
     fn run(&mut self, command: Command) -> Result<Answer, Trouble> {
+        if let Some((by, roles)) = operator_of(&command)
+            && !self.may(by, roles)?
+        {
+            return Ok(Answer::Refused(Code::Operator));
+        }
         match command {
-            Command::Register { profile, token, trust } => self.register(*profile, token, trust),
+            Command::Register { profile, token, trust, .. } => self.register(*profile, token, trust),
             Command::Rule(command) => self.rule(*command),
             Command::Activate(bundle) => {
                 let body = Body::BundleActivated(BundleActivated { text: bundle.text().to_owned() });
@@ -334,7 +362,7 @@ impl Batch<'_> {
             Command::Resolve { approval_id, verdict, by, reason } => self.resolve(&approval_id, verdict, by, reason),
             Command::RequestTrust(request) => self.request_trust(*request),
             Command::Execute(execution) => self.execute(*execution),
-            Command::Change { agent, change } => self.change(&agent, change),
+            Command::Change { agent, change } => self.change(&agent, change.into()),
             Command::EraseTexts { agent, by, reason } => self.erase_texts(&agent, by, reason),
             Command::CreateKey(key) => self.create_key(*key),
             Command::RevokeKey(revoked) => self.revoke_key(revoked),
@@ -346,6 +374,12 @@ impl Batch<'_> {
                 Ok(Answer::Done)
             }
         }
+    }
+
+    /// Whether an operator's key still counts: it may have been revoked since the edge looked.
+    fn may(&mut self, by: &Actor, roles: &[Role]) -> Result<bool, StoreFault> {
+        let Some(id) = &by.key_id else { return Ok(true) };
+        Ok(self.operator_key(id)?.is_some_and(|key| !key.revoked && roles.contains(&key.role)))
     }
 
     fn begin_state(&mut self, mut intent: StateIntent) -> Result<Answer, Trouble> {
@@ -425,13 +459,12 @@ impl Batch<'_> {
             }
         };
         let mut ruled = ruled;
-        let corrected = corrected.filter(|_| ruled.ruling.decision == Decision::Corrected);
+        let corrected = corrected.filter(|_| ruled.ruling.decision.consumes_step());
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
         let mut agent = Agent::clone(&agent);
         let (key, mut row) = conversation.map_or((None, Conversation::default()), |(key, row)| (Some(key), row));
-        let before = row.clone();
         let mut chain = Chain::new(&agent);
         let consequences = apply_ruled(&mut agent, &mut row, &ruled, RULES, now, index);
         let first = chain.entry(&id, now, Body::Ruled(Box::new(ruled)));
@@ -444,7 +477,7 @@ impl Batch<'_> {
         // From here on nothing fails: rows and entries go together.
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
         if let Some(key) = key {
-            let changed = row != before || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
+            let changed = consequences.took_step || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
             self.conversations.insert(key, (row, changed));
         }
         if let Some(Idempotency { key, .. }) = idempotency {
@@ -483,7 +516,7 @@ impl Batch<'_> {
         &self,
         agent: &str,
         ruled: &Ruled,
-        text: Option<Box<str>>,
+        text: Option<Arc<str>>,
         index: u64,
     ) -> Result<Option<KeptText>, Trouble> {
         let until = match (self.state.bundle.payloads(), &ruled.ticket) {
@@ -491,7 +524,7 @@ impl Batch<'_> {
             (Payloads::Pending, Some(ticket)) => Some(ticket.expires_at),
             (Payloads::All, _) => None,
         };
-        text.map(|text| self.salted(agent, index, text.into_string(), until)).transpose()
+        text.map(|text| self.salted(agent, index, text.to_string(), until)).transpose()
     }
 
     fn salted(&self, agent: &str, index: u64, text: String, until: Option<Millis>) -> Result<KeptText, Trouble> {
@@ -505,7 +538,7 @@ impl Batch<'_> {
         if !self.state.bundle.principals().contains_key(&agent.profile.principal_id) {
             return Vec::new();
         }
-        event_of(agent, &entry.body, at, index).into_iter().collect()
+        event_of(self.state.ids, agent, &entry.body, at, index).into_iter().collect()
     }
 
     /// The entry by which trust changes, right after the one that made it change.
@@ -560,7 +593,6 @@ impl Batch<'_> {
             Some(key) => self.conversation(key)?,
             None => Conversation::default(),
         };
-        let before = row.clone();
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
         let risen = apply_resolved(&mut agent, &mut row, &mut ticket, &resolved, now, index);
@@ -572,9 +604,8 @@ impl Batch<'_> {
         }
         let answer = self.append_all(entries)?;
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
-        if let Some(key) = key {
-            let changed = row != before || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
-            self.conversations.insert(key, (row, changed));
+        if let Some(key) = key.filter(|_| verdict == Verdict::Approved) {
+            self.conversations.insert(key, (row, true));
         }
         self.forgotten.push((id, ticket.opened));
         self.tickets.insert(ticket.approval_id.clone(), ticket);
@@ -650,12 +681,20 @@ impl Batch<'_> {
         }
         let now = self.state.clock.max(agent.last_at);
         let dry_run = ruled.facts.as_ref().is_none_or(|facts| facts.dry_run);
-        let (mut ticket, charged) = match &ruled.ticket {
-            Some(opened) => (self.ticket(&opened.approval_id)?, opened.charge),
-            None if ruled.ruling.decision.lets_run() && !dry_run => (None, ruled.ruling.charge),
+        let ticket = match &ruled.ticket {
+            // Without its row nobody can tell whether it was approved.
+            Some(opened) => Some(self.ticket(&opened.approval_id)?.ok_or(Trouble::Internal)?),
+            None => None,
+        };
+        let undecided = ticket.as_ref().is_some_and(|ticket| ticket.resolution.is_none());
+        let (mut ticket, charged) = match (&ruled.ticket, ticket) {
             // In observe mode a refused call may have run all the same; saying so is welcome and spends nothing.
-            None if ruled.observed && !dry_run => (None, Charge::default()),
-            None => return Ok(Answer::Refused(Code::ExecutionNotAllowed)),
+            _ if ruled.observed && !dry_run && (undecided || !ruled.ruling.decision.consumes_step()) => {
+                (None, Charge::default())
+            }
+            (Some(opened), ticket) => (ticket, opened.charge),
+            (None, _) if ruled.ruling.decision.lets_run() && !dry_run => (None, ruled.ruling.charge),
+            (None, _) => return Ok(Answer::Refused(Code::ExecutionNotAllowed)),
         };
         if let Some(ticket) = &ticket
             && let Err(refusal) = ticket.check_spendable(&agent, self.state.bundle.digest(), now)
@@ -701,11 +740,7 @@ impl Batch<'_> {
         let now = self.state.clock.max(agent.last_at);
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
-        let entries = agent.entries;
         apply_to_agent(&mut agent, &change, now, index);
-        if agent.entries == entries {
-            return Err(Trouble::Internal);
-        }
         let entry = chain.entry(id, now, change);
         let outbox = self.events(&agent, &entry, now, index);
         let answer = self.append(entry)?;
@@ -721,7 +756,8 @@ impl Batch<'_> {
 
     fn erase_texts(&mut self, id: &str, by: Actor, reason: Option<String>) -> Result<Answer, Trouble> {
         let in_batch = self.texts.iter().filter(|text| text.agent == id).count();
-        let texts = self.txn.texts_count(id)?.saturating_add(u64::try_from(in_batch).unwrap_or(0));
+        let stored = if self.erased.iter().any(|erased| erased == id) { 0 } else { self.txn.texts_count(id)? };
+        let texts = stored.saturating_add(u64::try_from(in_batch).unwrap_or(0));
         let answer = self.change(id, Body::TextsErased(TextsErased { texts, by, reason }))?;
         if matches!(answer, Answer::Recorded(_)) {
             self.texts.retain(|text| text.agent != id);
@@ -830,7 +866,7 @@ impl Batch<'_> {
         if let Some((agent, _)) = self.agents.get(id) {
             return Ok(agent.clone());
         }
-        let agent = self.txn.agent(id)?.map(Arc::new);
+        let agent = self.txn.agent(id)?;
         self.agents.insert(id.to_owned(), (agent.clone(), false));
         Ok(agent)
     }
@@ -921,6 +957,29 @@ impl Batch<'_> {
             frontier: state.frontier.clone(),
         };
         Some((state, changes))
+    }
+}
+
+/// Who asks for a command that needs an operator's key, and which keys will do.
+fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])> {
+    match command {
+        Command::Register { by, .. } => Some((by, &[Role::Registrar, Role::Admin])),
+        Command::Resolve { by, .. } => Some((by, &[Role::Approver, Role::Admin])),
+        Command::RequestTrust(request) => request.by.as_ref().map(|by| (by, &[Role::Admin][..])),
+        Command::Change { change: AgentChange::Status(StatusChanged { by, .. }), .. }
+        | Command::Change { change: AgentChange::Mode(ModeChanged { by, .. }), .. }
+        | Command::Change { change: AgentChange::Token(TokenRotated { by, .. }), .. }
+        | Command::EraseTexts { by, .. }
+        | Command::RevokeKey(KeyRevoked { by, .. })
+        | Command::RotateSigningKey(SigningKeyRotated { by, .. }) => Some((by, &[Role::Admin])),
+        Command::CreateKey(key) => Some((&key.created_by, &[Role::Admin])),
+        Command::Rule(_)
+        | Command::Activate(_)
+        | Command::CountUnauthenticated(_)
+        | Command::BeginState(_)
+        | Command::EndState(_)
+        | Command::Execute(_)
+        | Command::Delivered(_) => None,
     }
 }
 

@@ -33,8 +33,22 @@ impl DecisionIds {
         Some(number(hidden)? ^ self.mask(number(random)?))
     }
 
+    /// An index for somebody who may go on from it and may not know it: the same text every time.
+    pub(super) fn hide(&self, index: u64) -> String {
+        let random = self.mask(!index);
+        format!("{random:016x}{:016x}", index ^ self.mask(random))
+    }
+
+    /// The index behind such a text; `None` if it was made up.
+    pub(super) fn find(&self, hidden: &str) -> Option<u64> {
+        let index = self.open(&format!("{PREFIX}{hidden}"))?;
+        (self.hide(index) == hidden).then_some(index)
+    }
+
     fn mask(&self, random: u64) -> u64 {
-        let bytes = [self.0.bytes().as_slice(), &random.to_be_bytes()].concat();
+        let mut bytes = [0; 40];
+        let halves = self.0.bytes().into_iter().chain(random.to_be_bytes());
+        bytes.iter_mut().zip(halves).for_each(|(slot, byte)| *slot = byte);
         Digest::of_bytes(&bytes).bytes().first_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk))
     }
 }

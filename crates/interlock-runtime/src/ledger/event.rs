@@ -1,16 +1,13 @@
 //! What principals are told: CloudEvents about their agents, made from entries in the transaction that records them.
 
+use interlock_core::Code;
 use interlock_core::action::{Agent, AgentStatus, Millis};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::ledger::{ApprovalResolved, Body, Ruled, StatusChanged, TrustChanged, TrustRequested};
-use interlock_core::{Code, Digest};
 use serde::Serialize;
 
+use super::decision_id::DecisionIds;
 use super::store::Outgoing;
-use crate::clock::hex;
-
-/// Events of one entry have ids next to each other.
-const EVENTS_PER_ENTRY: u64 = 4;
 
 /// A CloudEvents object.
 #[derive(Serialize)]
@@ -55,7 +52,7 @@ struct EventData<'a> {
 }
 
 /// The event an entry is worth, if it is worth one.
-pub(super) fn event_of(agent: &Agent, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
+pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
     let told = EventData {
         agent_id: &agent.profile.agent_id,
         agent_name: &agent.profile.name,
@@ -81,9 +78,9 @@ pub(super) fn event_of(agent: &Agent, body: &Body, at: Millis, index: u64) -> Op
         | Body::KeyRevoked(_)
         | Body::SigningKeyRotated(_) => return None,
     };
-    let id = index.checked_mul(EVENTS_PER_ENTRY)?.checked_add(1)?;
-    let digest = Digest::of(&["event\n", &agent.profile.agent_id, "\n", &index.to_string()]).bytes();
-    let event_id = format!("evt_{}", hex(digest.first_chunk::<16>().map_or(&[], |half| half.as_slice())));
+    // An entry is worth one event at most, and the first entry none: ids begin after 0.
+    let id = index;
+    let event_id = format!("evt_{}", ids.hide(index));
     let event = CloudEvent {
         specversion: "1.0",
         id: &event_id,

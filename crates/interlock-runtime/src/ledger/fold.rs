@@ -1,6 +1,6 @@
 //! The rows that follow from the entries, folded with the same functions the writer uses; and what cannot follow.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
 use interlock_core::ledger::{
@@ -17,6 +17,10 @@ pub(super) struct Fold {
     pub(super) tickets: HashMap<String, Ticket>,
     pub(super) executions: HashMap<u64, u64>,
     pub(super) keys: HashMap<String, OperatorKey>,
+    /// Tickets by the ruling that opened them; in observe mode one need not be spent.
+    opened: HashMap<u64, String>,
+    /// Rulings that opened a ticket in observe mode.
+    observed: HashSet<u64>,
     /// Changes of trust that the next entry of the agent must be.
     due: HashMap<String, TrustChanged>,
     clock: u64,
@@ -117,6 +121,10 @@ impl Fold {
                 before(agent, conversation, ruled);
                 let consequences = apply_ruled(agent, conversation, ruled, entry.rules, at, index);
                 if let Some(ticket) = consequences.ticket {
+                    self.opened.insert(index, ticket.approval_id.clone());
+                    if ruled.observed {
+                        self.observed.insert(index);
+                    }
                     self.tickets.insert(ticket.approval_id.clone(), ticket);
                 }
                 consequences.trust
@@ -153,6 +161,11 @@ impl Fold {
                 }
                 if ticket.is_none() && executed.approval_id.is_some() {
                     wrong("there is no such ticket");
+                }
+                let opened =
+                    self.opened.get(&executed.decision).filter(|_| !self.observed.contains(&executed.decision));
+                if opened.is_some_and(|opened| executed.approval_id.as_ref() != Some(opened)) {
+                    wrong("it spent no ticket, and the decision had opened one");
                 }
                 apply_executed(agent, ticket, executed, at, index);
                 if self.executions.insert(executed.decision, index).is_some() {

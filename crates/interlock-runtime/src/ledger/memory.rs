@@ -65,8 +65,8 @@ struct MemoryTxn<'a> {
 }
 
 impl Txn for MemoryTxn<'_> {
-    fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault> {
-        Ok(self.held.agents.get(id).map(|agent| Agent::clone(agent)))
+    fn agent(&mut self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
+        Ok(self.held.agents.get(id).cloned())
     }
 
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {
@@ -187,6 +187,7 @@ impl Reader for MemoryStore {
             query.before.is_none_or(|before| ticket.opened < before)
                 && query.agent.as_ref().is_none_or(|agent| ticket.agent == *agent)
                 && (!query.undecided || ticket.resolution.is_none())
+                && query.expires_after.is_none_or(|after| ticket.expires_at > after)
         });
         Ok(asked.take(count).cloned().collect())
     }
@@ -197,6 +198,12 @@ impl Reader for MemoryStore {
 
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault> {
         Ok(self.held().keys.values().cloned().collect())
+    }
+
+    fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
+        let held = self.held();
+        let later = held.texts.iter().filter(|((agent, index), _)| (agent.as_str(), *index) > after);
+        Ok(later.take(count).map(|(_, text)| text.clone()).collect())
     }
 
     fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
@@ -227,6 +234,8 @@ impl Reader for MemoryStore {
             tickets: held.tickets.values().cloned().collect(),
             executions: held.executions.iter().map(|(decision, report)| (*decision, *report)).collect(),
             keys: held.keys.values().cloned().collect(),
+            tokens: held.agents.iter().map(|(id, agent)| (id.clone(), agent.token)).collect(),
+            without_totals: false,
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),
             conversations: held
                 .conversations

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | what happens to a command, in order | `batch.rs` |
 //! | the thread around it, the queue, the answers | `writer.rs` |
-//! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it |
+//! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it, the latter with `layout.rs` |
 //! | what is checked before the first command | `recovery.rs` |
 //! | the signed checkpoint file | `checkpoint.rs`; reading it with the public key, `note.rs` |
 //! | proofs about the tree | `proofs.rs` |
@@ -20,6 +20,7 @@ mod checkpoint;
 mod decision_id;
 mod event;
 mod fold;
+mod layout;
 mod memory;
 mod note;
 mod proofs;
@@ -31,7 +32,7 @@ mod writer;
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
-    Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
+    AgentChange, Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
 };
 pub(crate) use checkpoint::write_new;
 pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint};

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
 };
-use interlock_core::ledger::{Entry, Frontier, OperatorKey, StateHead};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
 use interlock_core::{Digest, json};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::fold::Fold;
+use super::layout::{LAYOUT, connect};
 use super::store::{
     Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
 };
@@ -25,44 +25,12 @@ use super::store::{
 /// The name of the database in a data directory.
 pub const DATABASE_NAME: &str = "ledger.db";
 
-/// The layout this version writes and reads.
-const LAYOUT: i64 = 2;
-
-const SCHEMA: &str = "
-    CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
-    CREATE TABLE agents (id TEXT PRIMARY KEY, profile TEXT NOT NULL, live TEXT NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE conversations (agent TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (agent, id))
-        STRICT, WITHOUT ROWID;
-    CREATE TABLE heads (path TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE kept (agent TEXT NOT NULL, key BLOB NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL,
-        corrected TEXT, PRIMARY KEY (agent, key)) STRICT, WITHOUT ROWID;
-";
-
-/// What the second layout added.
-const SCHEMA_2: &str = "
-    CREATE TABLE tickets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL,
-        undecided INTEGER NOT NULL, row TEXT NOT NULL) STRICT;
-    CREATE INDEX tickets_by_agent ON tickets (agent, number);
-    CREATE INDEX tickets_undecided ON tickets (number) WHERE undecided = 1;
-    CREATE TABLE tokens (agent TEXT PRIMARY KEY, digest BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;
-    CREATE TABLE executions (decision INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
-    CREATE TABLE operator_keys (id TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
-    CREATE TABLE texts (agent TEXT NOT NULL, number INTEGER NOT NULL, salt BLOB NOT NULL, text TEXT NOT NULL,
-        until INTEGER, PRIMARY KEY (agent, number)) STRICT, WITHOUT ROWID;
-    CREATE TABLE outbox (id INTEGER PRIMARY KEY, principal TEXT NOT NULL, event_id TEXT NOT NULL, body TEXT NOT NULL,
-        at INTEGER NOT NULL) STRICT;
-    CREATE INDEX outbox_by_principal ON outbox (principal, id);
-    PRAGMA user_version = 2;
-";
-
 /// How many agents and how many conversations are remembered, parsed.
 const REMEMBERED_LEN: usize = 8192;
 /// Old answers are removed this often.
 const KEPT_CLEANING_MS: Millis = 60_000;
 /// Texts that nobody needs any more are removed this often.
 const TEXTS_CLEANING_MS: Millis = 10_000;
-/// How many pages the log may have before it is folded into the database.
-const LOG_PAGES: i64 = 1000;
 
 /// The embedded store.
 #[derive(Debug)]
@@ -71,12 +39,14 @@ pub struct SqliteStore {
     connection: Connection,
     remembered: Remembered,
     since_tidied: bool,
+    /// Something was removed that must not stay readable in the log.
+    to_purge: bool,
 }
 
 /// Rows as last committed.
 #[derive(Debug, Default)]
 struct Remembered {
-    agents: HashMap<String, Agent>,
+    agents: HashMap<String, Arc<Agent>>,
     conversations: HashMap<(String, String), Conversation>,
     /// When old answers were last removed.
     kept_cleaned_at: Millis,
@@ -94,7 +64,7 @@ impl Remembered {
             self.conversations.clear();
         }
         for agent in changes.agents {
-            self.agents.insert(agent.profile.agent_id.clone(), Agent::clone(&agent));
+            self.agents.insert(agent.profile.agent_id.clone(), agent);
         }
         for (agent, id, row) in changes.conversations {
             self.conversations.insert((agent, id), row);
@@ -113,76 +83,21 @@ impl SqliteStore {
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreFault> {
         let path = directory.join(DATABASE_NAME);
         let connection = connect(&path)?;
-        Ok(SqliteStore { path, connection, remembered: Remembered::default(), since_tidied: false })
+        let since_tidied = false;
+        Ok(SqliteStore { path, connection, remembered: Remembered::default(), since_tidied, to_purge: false })
     }
-}
-
-fn connect(path: &Path) -> Result<Connection, StoreFault> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "trusted_schema", false)?;
-    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
-    connection.set_prepared_statement_cache_capacity(32);
-    let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    match layout {
-        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} COMMIT;"))?,
-        1 => migrate_from_1(&connection, path)?,
-        LAYOUT => {}
-        newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
-    }
-    Ok(connection)
-}
-
-/// Brings the first layout to the second: new tables, and the agents' rows as they follow from the entries now. A copy
-/// of the database is made first.
-fn migrate_from_1(connection: &Connection, path: &Path) -> Result<(), StoreFault> {
-    let copy = path.with_file_name("ledger-layout-1.db");
-    if !copy.exists() {
-        let copy = copy.to_str().ok_or_else(|| StoreFault("the data directory's name is not UTF-8".to_owned()))?;
-        connection.execute("VACUUM INTO ?1", [copy])?;
-    }
-    connection.execute_batch("BEGIN IMMEDIATE")?;
-    let migrated =
-        connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection));
-    match migrated {
-        Ok(()) => Ok(connection.execute_batch("COMMIT")?),
-        Err(fault) => {
-            // What cannot be rolled back is gone with the connection, which is dropped.
-            let _ = connection.execute_batch("ROLLBACK");
-            Err(fault)
-        }
-    }
-}
-
-fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
-    let mut fold = Fold::default();
-    let mut select = connection.prepare("SELECT number, bytes FROM entries ORDER BY number")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
-        let mut wrong = None;
-        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
-        if let Some(reason) = wrong {
-            return Err(StoreFault(format!("entry {number}: {reason}")));
-        }
-    }
-    let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;
-    for (id, agent) in &fold.agents {
-        update.execute(params![id, to_text(&Live::of(agent))?])?;
-        write_token(connection, agent.token, id)?;
-    }
-    Ok(())
 }
 
 impl Store for SqliteStore {
     fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         self.since_tidied = true;
-        Ok(Box::new(SqliteTxn { connection: &self.connection, remembered: &mut self.remembered, open: true }))
+        Ok(Box::new(SqliteTxn {
+            connection: &self.connection,
+            remembered: &mut self.remembered,
+            to_purge: &mut self.to_purge,
+            open: true,
+        }))
     }
 
     fn reopen(&mut self) -> Result<(), StoreFault> {
@@ -201,11 +116,20 @@ impl Store for SqliteStore {
             let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
         }
     }
+
+    fn purge(&mut self) {
+        if self.to_purge {
+            // The first column says whether a reader was in the way; then it is tried again.
+            let busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+            self.to_purge = !matches!(busy, Ok(0));
+        }
+    }
 }
 
 struct SqliteTxn<'a> {
     connection: &'a Connection,
     remembered: &'a mut Remembered,
+    to_purge: &'a mut bool,
     open: bool,
 }
 
@@ -219,10 +143,10 @@ impl Drop for SqliteTxn<'_> {
 }
 
 impl Txn for SqliteTxn<'_> {
-    fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault> {
+    fn agent(&mut self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
         match self.remembered.agents.get(id) {
-            Some(agent) => Ok(Some(agent.clone())),
-            None => read_agent(self.connection, id),
+            Some(agent) => Ok(Some(Arc::clone(agent))),
+            None => Ok(read_agent(self.connection, id)?.map(Arc::new)),
         }
     }
 
@@ -287,7 +211,7 @@ impl Txn for SqliteTxn<'_> {
         let update = "UPDATE agents SET live = ?2 WHERE id = ?1";
         let mut update = self.connection.prepare_cached(update)?;
         for agent in &changes.agents {
-            let (id, live) = (&agent.profile.agent_id, to_text(&Live::of(agent))?);
+            let (id, live) = (&agent.profile.agent_id, to_text(&LiveRow::of(agent))?);
             if update.execute(params![id, live])? == 0 {
                 let insert = "INSERT INTO agents (id, profile, live) VALUES (?1, ?2, ?3)";
                 let mut insert = self.connection.prepare_cached(insert)?;
@@ -321,11 +245,12 @@ impl SqliteTxn<'_> {
     /// Tickets, executions and keys: few, so nothing is done where there are none.
     fn write_tickets(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         for ticket in &changes.tickets {
-            let replace =
-                "INSERT OR REPLACE INTO tickets (number, id, agent, undecided, row) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let replace = "INSERT OR REPLACE INTO tickets (number, id, agent, undecided, expires, row)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
             let mut replace = self.connection.prepare_cached(replace)?;
             let (number, undecided) = (to_i64(ticket.opened)?, ticket.resolution.is_none());
-            replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, to_text(ticket)?])?;
+            let (expires, row) = (to_i64(ticket.expires_at)?, to_text(ticket)?);
+            replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, expires, row])?;
         }
         for (token, agent) in &changes.tokens {
             write_token(self.connection, *token, agent)?;
@@ -357,12 +282,14 @@ impl SqliteTxn<'_> {
             let delete = "DELETE FROM texts WHERE agent = ?1 AND number = ?2 AND until IS NOT NULL";
             self.connection.prepare_cached(delete)?.execute(params![agent, to_i64(*index)?])?;
         }
+        let mut removed = changes.forgotten.len().saturating_add(changes.erased.len());
         if changes.now >= self.remembered.texts_cleaned_at.saturating_add(TEXTS_CLEANING_MS) {
-            // The whole table is looked at, so not too often.
             let delete = "DELETE FROM texts WHERE until <= ?1";
-            self.connection.prepare_cached(delete)?.execute([to_i64(changes.now)?])?;
+            let expired = self.connection.prepare_cached(delete)?.execute([to_i64(changes.now)?])?;
+            removed = removed.saturating_add(expired);
             self.remembered.texts_cleaned_at = changes.now;
         }
+        *self.to_purge |= removed > 0;
         Ok(())
     }
 
@@ -400,6 +327,8 @@ impl SqliteTxn<'_> {
 #[derive(Debug)]
 pub struct SqliteReader {
     connection: Connection,
+    /// The first layout has fewer tables; what they would hold is empty.
+    layout: i64,
 }
 
 impl SqliteReader {
@@ -416,10 +345,11 @@ impl SqliteReader {
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-        if layout != LAYOUT {
-            return Err(StoreFault(format!("layout {layout} is not the one this version reads ({LAYOUT})")));
+        if !(1..=LAYOUT).contains(&layout) {
+            return Err(StoreFault(format!("layout {layout} is not one this version reads (1 to {LAYOUT})")));
         }
-        Ok(SqliteReader { connection })
+        connection.set_prepared_statement_cache_capacity(48);
+        Ok(SqliteReader { connection, layout })
     }
 
     fn head_frontier(&self) -> Result<Frontier, StoreFault> {
@@ -480,40 +410,74 @@ impl Reader for SqliteReader {
     }
 
     fn agent_by_token(&mut self, token: Digest) -> Result<Option<String>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(None);
+        }
         let mut select = self.connection.prepare_cached("SELECT agent FROM tokens WHERE digest = ?1")?;
         Ok(select.query_row([token.bytes()], |row| row.get(0)).optional()?)
     }
 
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(None);
+        }
         read_ticket(&self.connection, id)
     }
 
     fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
         let before = query.before.map_or(Ok(i64::MAX), to_i64)?;
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
         let undecided = if query.undecided { "AND undecided = 1" } else { "" };
-        let select = match &query.agent {
-            Some(_) => format!(
-                "SELECT row FROM tickets WHERE agent = ?3 AND number < ?1 {undecided} ORDER BY number DESC LIMIT ?2"
-            ),
-            None => format!(
-                "SELECT row FROM tickets WHERE ?3 IS NULL AND number < ?1 {undecided} ORDER BY number DESC LIMIT ?2"
-            ),
-        };
+        let alive = if query.expires_after.is_some() { "AND expires > ?4" } else { "AND ?4 IS NULL" };
+        let whose = if query.agent.is_some() { "agent = ?3" } else { "?3 IS NULL" };
+        let select = format!(
+            "SELECT row FROM tickets WHERE {whose} AND number < ?1 {undecided} {alive} ORDER BY number DESC LIMIT ?2"
+        );
         let mut select = self.connection.prepare_cached(&select)?;
-        let rows = select.query_map(params![before, limit, query.agent], |row| row.get::<_, String>(0))?;
+        let after = query.expires_after.map(to_i64).transpose()?;
+        let rows = select.query_map(params![before, limit, query.agent, after], |row| row.get::<_, String>(0))?;
         rows.map(|row| from_text(&row?)).collect()
     }
 
     fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(None);
+        }
         read_execution(&self.connection, decision)
     }
 
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
         read_keys(&self.connection)
     }
 
+    fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT agent, number, salt, text, until FROM texts WHERE (agent, number) > (?1, ?2)
+            ORDER BY agent, number LIMIT ?3";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![after.0, to_i64(after.1)?, limit], |row| {
+            Ok((row.get(0)?, row.get::<_, i64>(1)?, row.get(2)?, row.get(3)?, row.get::<_, Option<i64>>(4)?))
+        })?;
+        rows.map(|row| {
+            let (agent, index, salt, text, until) = row?;
+            Ok(KeptText { agent, index: to_u64(index)?, salt, text, until: until.map(to_u64).transpose()? })
+        })
+        .collect()
+    }
+
     fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(None);
+        }
         let select = "SELECT salt, text, until FROM texts WHERE agent = ?1 AND number = ?2";
         let mut select = self.connection.prepare_cached(select)?;
         let row = select.query_row(params![agent, to_i64(index)?], |row| {
@@ -525,6 +489,9 @@ impl Reader for SqliteReader {
     }
 
     fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
         let select = "SELECT id, event_id, body, at FROM outbox WHERE principal = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
         let mut select = self.connection.prepare_cached(select)?;
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
@@ -539,6 +506,9 @@ impl Reader for SqliteReader {
     }
 
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
         let mut select = self.connection.prepare_cached("SELECT principal, count(*) FROM outbox GROUP BY principal")?;
         let rows = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?)))?;
         rows.map(|row| {
@@ -563,22 +533,42 @@ impl Reader for SqliteReader {
         });
         let conversations = conversations.collect::<Result<Vec<_>, StoreFault>>()?;
         let heads = read_heads(&txn)?;
+        let mut rows = Rows {
+            head,
+            agents,
+            conversations,
+            heads,
+            tickets: Vec::new(),
+            executions: Vec::new(),
+            keys: Vec::new(),
+            tokens: Vec::new(),
+            without_totals: self.layout < 2,
+        };
+        if self.layout < 2 {
+            return Ok(rows);
+        }
         let mut select = txn.prepare("SELECT row FROM tickets")?;
         let tickets = select.query_map([], |row| row.get::<_, String>(0))?.map(|row| from_text(&row?));
-        let tickets = tickets.collect::<Result<Vec<_>, StoreFault>>()?;
+        rows.tickets = tickets.collect::<Result<Vec<_>, StoreFault>>()?;
         let mut select = txn.prepare("SELECT decision, number FROM executions")?;
         let executions = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?.map(|row| {
             let (decision, number) = row?;
             Ok((to_u64(decision)?, to_u64(number)?))
         });
-        let executions = executions.collect::<Result<Vec<_>, StoreFault>>()?;
-        let keys = read_keys(&txn)?;
-        Ok(Rows { head, agents, conversations, heads, tickets, executions, keys })
+        rows.executions = executions.collect::<Result<Vec<_>, StoreFault>>()?;
+        let mut select = txn.prepare("SELECT agent, digest FROM tokens")?;
+        let tokens = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.map(|row| {
+            let (agent, digest) = row?;
+            Ok((agent, Digest::from_bytes(digest)))
+        });
+        rows.tokens = tokens.collect::<Result<Vec<_>, StoreFault>>()?;
+        rows.keys = read_keys(&txn)?;
+        Ok(rows)
     }
 }
 
 /// What changes of an agent.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Live {
     token: Digest,
@@ -588,11 +578,11 @@ struct Live {
     last_index: u64,
     last_at: Millis,
     spent: Spent,
-    #[serde(default = "enforced", skip_serializing_if = "is_enforced")]
+    #[serde(default = "enforced")]
     mode: Mode,
-    #[serde(default, skip_serializing_if = "Record::is_empty")]
+    #[serde(default)]
     record: Record,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     open: Vec<OpenTicket>,
     #[serde(default)]
     totals: [u64; 5],
@@ -606,19 +596,38 @@ fn is_enforced(mode: &Mode) -> bool {
     *mode == Mode::Enforce
 }
 
-impl Live {
-    fn of(agent: &Agent) -> Live {
-        Live {
+/// The same, on its way into the store.
+#[derive(Debug, Serialize)]
+pub(super) struct LiveRow<'a> {
+    token: Digest,
+    status: AgentStatus,
+    trust: Trust,
+    entries: u64,
+    last_index: u64,
+    last_at: Millis,
+    spent: &'a Spent,
+    #[serde(skip_serializing_if = "is_enforced")]
+    mode: Mode,
+    #[serde(skip_serializing_if = "Record::is_empty")]
+    record: &'a Record,
+    #[serde(skip_serializing_if = "<[OpenTicket]>::is_empty")]
+    open: &'a [OpenTicket],
+    totals: [u64; 5],
+}
+
+impl LiveRow<'_> {
+    pub(super) fn of(agent: &Agent) -> LiveRow<'_> {
+        LiveRow {
             token: agent.token,
             status: agent.status,
             trust: agent.trust,
             entries: agent.entries,
             last_index: agent.last_index,
             last_at: agent.last_at,
-            spent: agent.spent.clone(),
+            spent: &agent.spent,
             mode: agent.mode,
-            record: agent.record.clone(),
-            open: agent.open.clone(),
+            record: &agent.record,
+            open: &agent.open,
             totals: agent.totals,
         }
     }
@@ -635,7 +644,7 @@ fn agent_of(profile: Arc<Profile>, live: &str) -> Result<Agent, StoreFault> {
     Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals })
 }
 
-fn write_token(connection: &Connection, token: Digest, agent: &str) -> Result<(), StoreFault> {
+pub(super) fn write_token(connection: &Connection, token: Digest, agent: &str) -> Result<(), StoreFault> {
     let replace = "INSERT OR REPLACE INTO tokens (agent, digest) VALUES (?1, ?2)";
     connection.prepare_cached(replace)?.execute(params![agent, token.bytes()])?;
     Ok(())
@@ -689,7 +698,7 @@ fn frontier_of(number: i64, bytes: Option<Vec<u8>>) -> Result<Frontier, StoreFau
     fits.ok_or_else(|| StoreFault(format!("entry {number} ends no batch, or its edge of the tree is damaged")))
 }
 
-fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {
+pub(super) fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {
     serde_json::to_string(value).map_err(|error| StoreFault(error.to_string()))
 }
 
@@ -701,6 +710,6 @@ fn to_i64(number: u64) -> Result<i64, StoreFault> {
     i64::try_from(number).map_err(|_| StoreFault("a number is out of range".to_owned()))
 }
 
-fn to_u64(number: i64) -> Result<u64, StoreFault> {
+pub(super) fn to_u64(number: i64) -> Result<u64, StoreFault> {
     u64::try_from(number).map_err(|_| StoreFault("a number is out of range".to_owned()))
 }

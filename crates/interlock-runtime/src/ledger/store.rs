@@ -32,12 +32,15 @@ pub trait Store: Send {
 
     /// A moment without work: tidy up.
     fn idle(&mut self) {}
+
+    /// Called about once a second, busy or not: what was removed must not stay readable in the files.
+    fn purge(&mut self) {}
 }
 
 /// One transaction: reads see its own beginning, writes are there after `commit` or not at all.
 pub trait Txn {
     /// An agent.
-    fn agent(&mut self, id: &str) -> Result<Option<Agent>, StoreFault>;
+    fn agent(&mut self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault>;
     /// A conversation.
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault>;
     /// The answer kept under a key.
@@ -86,6 +89,8 @@ pub trait Reader: Send {
     fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
     /// The operators' keys, revoked ones too.
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault>;
+    /// Texts that are kept, after one of them (agent, entry), at most so many.
+    fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault>;
     /// The text that is kept beside an entry.
     fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault>;
     /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
@@ -113,6 +118,10 @@ pub struct Rows {
     pub executions: Vec<(u64, u64)>,
     /// The operators' keys.
     pub keys: Vec<OperatorKey>,
+    /// Whose token has which SHA-256.
+    pub tokens: Vec<(String, Digest)>,
+    /// The agents' rows are of the first layout, which counted no totals.
+    pub without_totals: bool,
 }
 
 /// Which tickets are asked for.
@@ -124,6 +133,8 @@ pub struct TicketQuery {
     pub agent: Option<String>,
     /// Only those nobody decided on, expired ones included.
     pub undecided: bool,
+    /// Only those that expire after this.
+    pub expires_after: Option<Millis>,
 }
 
 /// A text of an agent, kept beside the ledger; the entry holds only the SHA-256 of salt and text.

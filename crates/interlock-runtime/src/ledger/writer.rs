@@ -13,6 +13,7 @@ use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, leaf_hash};
 use interlock_core::{Code, Digest};
 
+use super::audit::is_text_of;
 use super::batch::{Answer, Command, Published, Recorded, State, run_batch};
 use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
@@ -95,6 +96,8 @@ struct Shared {
     agents: RwLock<HashMap<String, Arc<Agent>>>,
     reader: Mutex<Box<dyn Reader>>,
     size: AtomicU64,
+    /// How often something was published.
+    published: AtomicU64,
     ready: AtomicBool,
     clock: Arc<dyn Clock>,
     metrics: LedgerMetrics,
@@ -170,6 +173,7 @@ impl Ledger {
             agents: RwLock::default(),
             reader: Mutex::new(reader),
             size: AtomicU64::new(state.frontier.size()),
+            published: AtomicU64::new(0),
             ready: AtomicBool::new(true),
             clock: Arc::clone(&clock),
             metrics: LedgerMetrics::default(),
@@ -251,21 +255,21 @@ impl Ledger {
         if let Some(agent) = self.shared.agents.read().unwrap_or_else(PoisonError::into_inner).get(id) {
             return Ok(Some(Arc::clone(agent)));
         }
-        // Read and remembered under one lock: what the writer publishes meanwhile comes after it, not before.
-        let mut agents = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(agent) = agents.get(id) {
-            return Ok(Some(Arc::clone(agent)));
-        }
+        // What the writer publishes while this reads is newer, so then nothing is remembered.
+        let before = self.shared.published.load(Ordering::Acquire);
         let found = lock(&self.shared.reader).agent(id)?.map(Arc::new);
         if let Some(agent) = &found {
-            agents.insert(id.to_owned(), Arc::clone(agent));
+            let mut agents = self.shared.agents.write().unwrap_or_else(PoisonError::into_inner);
+            if self.shared.published.load(Ordering::Acquire) == before && agents.len() < AGENTS_LEN {
+                agents.insert(id.to_owned(), Arc::clone(agent));
+            }
         }
         Ok(found)
     }
 
     /// Agents by id, after one of them, at most so many.
     pub fn agents(&self, after: &str, count: usize) -> Result<Vec<Agent>, StoreFault> {
-        lock(&self.shared.reader).agents(after, count)
+        lock(&self.shared.long_reader).agents(after, count)
     }
 
     /// The agent whose token has this SHA-256.
@@ -293,7 +297,7 @@ impl Ledger {
 
     /// Tickets, newest first, at most so many.
     pub fn tickets(&self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
-        lock(&self.shared.reader).tickets(query, count)
+        lock(&self.shared.long_reader).tickets(query, count)
     }
 
     /// Calls `changed` once a ticket has changed; ask for the ticket after this call, not before.
@@ -308,8 +312,25 @@ impl Ledger {
     /// The text that is kept beside an entry of an agent.
     pub fn text(&self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
         let now = self.now();
-        let text = lock(&self.shared.reader).text(agent, index)?;
-        Ok(text.filter(|text| text.until.is_none_or(|until| until > now)))
+        let mut reader = lock(&self.shared.reader);
+        let text = reader.text(agent, index)?.filter(|text| text.until.is_none_or(|until| until > now));
+        match text {
+            // A person decides on it, so it must be what was asked.
+            Some(text) if !is_text_of(reader.as_mut(), &text)? => {
+                Err(StoreFault(format!("the text kept for entry {index} is not the one it speaks of")))
+            }
+            text => Ok(text),
+        }
+    }
+
+    /// An index for somebody who may go on from it and may not know it.
+    pub fn hide_index(&self, index: u64) -> String {
+        self.shared.ids.hide(index)
+    }
+
+    /// The index behind such a text; `None` if it was made up.
+    pub fn find_index(&self, hidden: &str) -> Option<u64> {
+        self.shared.ids.find(hidden)
     }
 
     /// The ruling with this id, and where it stands.
@@ -328,7 +349,8 @@ impl Ledger {
         let mut count = MeritsCount::default();
         let mut next = Some(agent.last_index);
         while let Some(index) = next {
-            let bytes = self.entry(index)?.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
+            let bytes = lock(&self.shared.long_reader).entries(index, 1)?.pop();
+            let bytes = bytes.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
             let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
             next = entry.previous;
             if !count.add(&entry, index) {
@@ -345,12 +367,12 @@ impl Ledger {
 
     /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
     pub fn outbox(&self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
-        lock(&self.shared.reader).outbox(principal, after, count)
+        lock(&self.shared.long_reader).outbox(principal, after, count)
     }
 
     /// How many events wait, by principal, for those that have any.
     pub fn backlog(&self) -> Result<Vec<(String, u64)>, StoreFault> {
-        lock(&self.shared.reader).backlog()
+        lock(&self.shared.long_reader).backlog()
     }
 
     /// Calls `told` whenever there are new events to deliver; it must not wait for anything.
@@ -369,7 +391,7 @@ impl Ledger {
         *lock(&self.shared.on_fault) = Some(Box::new(told));
     }
 
-    /// Lends a reader for what reads many entries. Others who do so wait meanwhile; requests do not.
+    /// Lends the reader for what reads much. Others who do so wait meanwhile; rulings do not.
     pub fn with_reader<T>(&self, read: impl FnOnce(&mut dyn Reader) -> T) -> T {
         read(lock(&self.shared.long_reader).as_mut())
     }
@@ -415,6 +437,7 @@ impl Shared {
     /// What a committed batch changed, for those who read beside the writer.
     fn publish(&self, changed: Published) {
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        self.published.fetch_add(1, Ordering::AcqRel);
         if agents.len() >= AGENTS_LEN {
             agents.clear();
         }
@@ -439,6 +462,23 @@ impl Shared {
         if changed.events
             && let Some(told) = lock(&self.on_events).as_ref()
         {
+            told();
+        }
+    }
+
+    /// Everything anew, after a fault.
+    fn publish_again(&self, keys: Vec<OperatorKey>) {
+        let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
+        self.published.fetch_add(1, Ordering::AcqRel);
+        agents.clear();
+        drop(agents);
+        let keys = keys.into_iter().filter(|key| !key.revoked).map(|key| (key.digest, Arc::new(key)));
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys.collect();
+        let waiting = std::mem::take(&mut lock(&self.waiters).by_ticket);
+        for (_, told) in waiting.into_values().flatten() {
+            told();
+        }
+        if let Some(told) = lock(&self.on_events).as_ref() {
             told();
         }
     }
@@ -505,6 +545,9 @@ impl Writer {
             if !batch.is_empty() {
                 self.run_jobs(batch);
             }
+            if self.sealed_at.elapsed() >= CHECKPOINT_INTERVAL {
+                self.store.purge();
+            }
             if self.sealed_at.elapsed() >= CHECKPOINT_INTERVAL
                 && let Err(error) = self.seal()
             {
@@ -555,9 +598,10 @@ impl Writer {
                     self.shared.publish_checkpoint(signed);
                     self.sealed = Some(state.frontier.size());
                 }
-                *lock(&self.shared.long_reader) = self.store.reader().map_err(|fault| fault.to_string())?;
+                let keys = reader.keys().map_err(|fault| fault.to_string())?;
                 *lock(&self.shared.reader) = reader;
-                self.shared.agents.write().unwrap_or_else(PoisonError::into_inner).clear();
+                // What was answered as a fault may be recorded all the same.
+                self.shared.publish_again(keys);
                 self.shared.ready.store(true, Ordering::Release);
                 self.state.insert(state)
             }
@@ -621,6 +665,7 @@ impl Writer {
             self.run_jobs(last);
         }
         self.seal().map_err(|error| StopFault(format!("the checkpoint could not be written: {error}")))?;
+        self.store.purge();
         self.store.idle();
         Ok(())
     }

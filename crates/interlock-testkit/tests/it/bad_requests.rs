@@ -95,8 +95,14 @@ fn paths_and_headers() {
         ),
         ("GET", format!("/agents/{}/activity?limit=0", agent.id), vec![token], 400, "INTERLOCK-REQUEST-001"),
         ("GET", format!("/agents/{}/activity?limit=1001", agent.id), vec![token], 400, "INTERLOCK-REQUEST-001"),
-        ("GET", format!("/agents/{}/activity?cursor=99999", agent.id), vec![token], 404, "INTERLOCK-REQUEST-001"),
-        ("GET", format!("/agents/{}/activity?cursor=0", agent.id), vec![token], 404, "INTERLOCK-REQUEST-001"),
+        ("GET", format!("/agents/{}/activity?cursor=99999", agent.id), vec![token], 400, "INTERLOCK-REQUEST-001"),
+        (
+            "GET",
+            format!("/agents/{}/activity?cursor={}", agent.id, "0".repeat(32)),
+            vec![token],
+            404,
+            "INTERLOCK-REQUEST-001",
+        ),
         ("GET", format!("/agents/{}/activity?page=2", agent.id), vec![token], 400, "INTERLOCK-REQUEST-002"),
         ("GET", "/metrics".to_owned(), vec![], 401, "INTERLOCK-AUTH-001"),
         ("GET", "/metrics".to_owned(), vec![token], 401, "INTERLOCK-AUTH-001"),
@@ -115,12 +121,21 @@ fn another_agents_cursor_shows_nothing() {
     let (server, agent) = start();
     let other = register(&mut server.client(), r#"{"name":"b","type":"supervised","principal_id":"p"}"#).expect("one");
     nothing_was_consumed(&server, &agent);
-    let headers = [("x-agent-token", other.token.as_str())];
-    for cursor in 0..6 {
-        let path = format!("/agents/{}/activity?cursor={cursor}", other.id);
-        let answer = server.client().send("GET", &path, &headers, "").expect("an answer");
-        assert!(!answer.body.contains(&agent.id) && !answer.body.contains("calculate"), "{}", answer.body);
+    for step in 2..=3 {
+        let body = format!(
+            r#"{{"action":{{"type":"calculate","query":"{step}+1"}},"context":{{"conversation_id":"x","step_number":{step}}}}}"#
+        );
+        let path = format!("/agents/{}/verify", agent.id);
+        server.client().send("POST", &path, &[("x-agent-token", &agent.token)], &body).expect("an answer");
     }
+    let path = format!("/agents/{}/activity?limit=1", agent.id);
+    let page = server.client().send("GET", &path, &[("x-agent-token", &agent.token)], "").expect("an answer");
+    let cursor =
+        page.body.split("\"next_cursor\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a cursor");
+    let path = format!("/agents/{}/activity?cursor={cursor}", other.id);
+    let answer = server.client().send("GET", &path, &[("x-agent-token", &other.token)], "").expect("an answer");
+    assert_eq!(answer.status, 404, "{}", answer.body);
+    assert!(!answer.body.contains(&agent.id) && !answer.body.contains("calculate"), "{}", answer.body);
 }
 
 #[test]

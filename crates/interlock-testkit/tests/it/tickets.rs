@@ -368,3 +368,234 @@ fn what_a_person_approved_carries_an_attestation_that_names_the_person() {
     assert_eq!(spent.status, 201, "{}", spent.body);
     assert!(!read().body.contains("attestation"), "it is spent");
 }
+
+/// Whether any file of a directory holds these bytes.
+fn is_in_files(directory: &std::path::Path, needle: &str) -> bool {
+    let files = fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let mut files = files.filter(|path| path.is_file());
+    files.any(|path| fs::read(path).expect("a file").windows(needle.len()).any(|window| window == needle.as_bytes()))
+}
+
+#[test]
+fn an_erased_text_is_in_no_file() {
+    let fixture = start("payloads = 'all'");
+    for step in 1..=20 {
+        fixture.ask(step);
+    }
+    assert!(is_in_files(fixture.scratch.path(), "secret-7@example.com"), "it is kept until then");
+    let erased = fixture.as_admin("POST", &format!("/agents/{}/erase", fixture.agent.id));
+    assert!(erased.body.contains(r#""erased":20"#), "{}", erased.body);
+    let began = Instant::now();
+    while is_in_files(fixture.scratch.path(), "secret-") && began.elapsed() < Duration::from_secs(15) {
+        thread::sleep(Duration::from_millis(100));
+    }
+    assert!(!is_in_files(fixture.scratch.path(), "secret-"), "it is still there");
+    fixture.is_sound();
+}
+
+/// Changes the database behind the server's back.
+fn tamper(fixture: &Fixture, sql: &str) {
+    let connection = rusqlite::Connection::open(fixture.scratch.path().join("ledger.db")).expect("a database");
+    connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    connection.execute_batch(sql).expect("tampered");
+}
+
+#[test]
+fn what_an_approver_sees_is_what_was_asked_or_nothing() {
+    let fixture = start("");
+    let ticket = text(&fixture.ask(1), "approval_id");
+    tamper(&fixture, "UPDATE texts SET text = replace(text, 'secret-1', 'harmless')");
+    let client = &mut fixture.server.client();
+    let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
+    assert_eq!(shown.status, 503, "{}", shown.body);
+    assert!(!shown.body.contains("harmless"), "{}", shown.body);
+    let report = verify(&mut fixture.reader(), None, &mut |_, _| {}).expect("verified");
+    assert!(report.findings.iter().any(|finding| finding.contains("the text kept for entry")), "{:?}", report.findings);
+}
+
+#[test]
+fn an_audit_finds_edits_of_tickets_executions_keys_and_tokens() {
+    for (sql, finding) in [
+        (
+            "UPDATE tickets SET row = replace(row, '\"verdict\":\"denied\"', '\"verdict\":\"approved\"')",
+            "the ticket appr_",
+        ),
+        ("DELETE FROM tickets", "has entries and no row"),
+        ("UPDATE executions SET number = number + 1", "the execution of entry"),
+        ("DELETE FROM executions", "has an entry and no row"),
+        ("UPDATE operator_keys SET row = replace(row, 'approver', 'admin')", "the row of key_"),
+        ("DELETE FROM operator_keys", "has entries and no row"),
+        ("DELETE FROM tokens", "the token of agent_"),
+        (
+            "UPDATE agents SET live = replace(live, '\"status\":\"suspended\"', '\"status\":\"active\"')",
+            "the row of agent_",
+        ),
+    ] {
+        let fixture = start("");
+        let client = &mut fixture.server.client();
+        let (first, second) = (fixture.ask(1), fixture.ask(2));
+        fixture.as_approver(client, "POST", &format!("/approvals/{}/approve", text(&first, "approval_id")));
+        fixture.as_approver(client, "POST", &format!("/approvals/{}/deny", text(&second, "approval_id")));
+        assert_eq!(fixture.report(client, &text(&first, "decision_id")).status, 201);
+        fixture.as_admin("POST", &format!("/agents/{}/suspend", fixture.agent.id));
+        fixture.is_sound();
+        tamper(&fixture, sql);
+        let report = verify(&mut fixture.reader(), None, &mut |_, _| {}).expect("verified");
+        assert!(report.findings.iter().any(|found| found.contains(finding)), "{sql}: {:?}", report.findings);
+    }
+}
+
+#[test]
+fn without_its_row_a_ticket_lets_nothing_run() {
+    let fixture = start("");
+    let asked = fixture.ask(1);
+    tamper(&fixture, "DELETE FROM tickets");
+    let reported = fixture.report(&mut fixture.server.client(), &text(&asked, "decision_id"));
+    assert_eq!(reported.status, 500, "{}", reported.body);
+}
+
+#[test]
+fn a_key_that_is_revoked_while_its_request_arrives_does_nothing() {
+    use std::io::{BufReader, Write};
+    let fixture = start("");
+    let admin = create_key(&mut fixture.server.client(), r#"{"name":"eve","role":"admin"}"#).expect("a key");
+    let keys = fixture.as_admin("GET", "/keys").body;
+    let rows: Vec<&str> = keys.split("{\"key_id\":\"").skip(1).collect();
+    let id_of = |name: &str| {
+        let row = rows.iter().find(|row| row.contains(&format!("\"name\":\"{name}\""))).expect("a key");
+        row.split('"').next().expect("an id").to_owned()
+    };
+    let ticket = text(&fixture.ask(1), "approval_id");
+    for (key, name, path, body) in [
+        (&fixture.approver, "ann", format!("/approvals/{ticket}/approve"), r#"{"reason":"x"}"#.to_owned()),
+        (&admin, "eve", "/keys".to_owned(), r#"{"name":"again","role":"admin"}"#.to_owned()),
+        (&admin, "eve", format!("/agents/{}/reactivate", fixture.agent.id), "{\"reason\":\"x\"}".to_owned()),
+    ] {
+        let stream = std::net::TcpStream::connect(fixture.server.address).expect("a connection");
+        let mut stream = BufReader::new(stream);
+        let head =
+            format!("POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\ncontent-length: {}\r\n\r\n", body.len());
+        stream.get_mut().write_all(head.as_bytes()).expect("sent");
+        stream.get_mut().write_all(&body.as_bytes()[..1]).expect("sent");
+        thread::sleep(Duration::from_millis(200));
+        let revoked = fixture.as_admin("POST", &format!("/keys/{}/revoke", id_of(name)));
+        assert!(revoked.status == 200 || revoked.status == 404, "{}", revoked.body);
+        stream.get_mut().write_all(&body.as_bytes()[1..]).expect("sent");
+        let answer = interlock_testkit::service::read_answer(&mut stream).expect("an answer");
+        assert_eq!(answer.status, 401, "{path}: {}", answer.body);
+    }
+    let shown = fixture.as_admin("GET", &format!("/approvals/{ticket}"));
+    assert!(shown.body.contains(r#""status":"pending""#), "{}", shown.body);
+    fixture.is_sound();
+}
+
+#[test]
+fn lost_trust_ends_what_was_asked_before() {
+    let fixture = start("");
+    let body = r#"{"name":"b","type":"autonomous","principal_id":"p","permissions":{"blocked_tools":["drop_table"]}}"#;
+    let agent = register(&mut fixture.server.client(), body).expect("an agent");
+    let headers = [("x-agent-token", agent.token.as_str())];
+    let ask = |kind: &str, step: u64| {
+        let body =
+            format!(r#"{{"action":{{"type":"{kind}"}},"context":{{"conversation_id":"c{step}","step_number":1}}}}"#);
+        fixture
+            .server
+            .client()
+            .send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body)
+            .expect("an answer")
+    };
+    let (first, second) = (ask("file_write", 1), ask("file_write", 2));
+    let client = &mut fixture.server.client();
+    let approved = fixture.as_approver(client, "POST", &format!("/approvals/{}/approve", text(&first, "approval_id")));
+    assert_eq!(approved.status, 200, "{}", approved.body);
+    assert!(ask("drop_table", 3).body.contains("QWED-AGENT-004"));
+    let refused = fixture.as_approver(client, "POST", &format!("/approvals/{}/approve", text(&second, "approval_id")));
+    assert!(refused.status == 409 && refused.body.contains("INTERLOCK-APPROVAL-004"), "{}", refused.body);
+    let shown = client.send("GET", &format!("/approvals/{}", text(&first, "approval_id")), &headers, "");
+    assert!(!shown.expect("an answer").body.contains("attestation"), "what cannot be spent is not attested");
+    let body = format!(r#"{{"decision_id":"{}","success":true}}"#, text(&first, "decision_id"));
+    let spent = client.send("POST", &format!("/agents/{}/executions", agent.id), &headers, &body).expect("an answer");
+    assert!(spent.status == 409 && spent.body.contains("INTERLOCK-APPROVAL-004"), "{}", spent.body);
+    fixture.is_sound();
+}
+
+#[test]
+fn evidence_for_trust_cannot_be_farmed_and_is_overtaken_by_a_denial() {
+    let fixture = start("");
+    let headers = [("x-agent-token", fixture.agent.token.as_str())];
+    let send = |path: &str, body: &str| {
+        let path = format!("/agents/{}/{path}", fixture.agent.id);
+        fixture.server.client().send("POST", &path, &headers, body).expect("an answer")
+    };
+    for step in 1..=30 {
+        let body = format!(
+            r#"{{"action":{{"type":"calculate","query":"{step}+1"}},"context":{{"conversation_id":"c","step_number":{step}}}}}"#
+        );
+        let decided = send("verify", &body);
+        let report = format!(r#"{{"decision_id":"{}","success":true}}"#, text(&decided, "decision_id"));
+        assert_eq!(send("executions", &report).status, 201);
+    }
+    let asked = send("trust", r#"{"request":"trust_elevation","to_level":2}"#);
+    let ticket = text(&asked, "approval_id");
+    let client = &mut fixture.server.client();
+    let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
+    let evidence = r#""rulings":30,"counted":0,"denied":0,"violations":0,"budget_exceeded":0,"executions_succeeded":0"#;
+    assert!(shown.body.contains(evidence), "{}", shown.body);
+    let denied = r#"{"action":{"type":"nonsense"},"context":{"conversation_id":"d","step_number":1}}"#;
+    assert!(send("verify", denied).body.contains("DENIED"));
+    let refused = fixture.as_approver(client, "POST", &format!("/approvals/{ticket}/approve"));
+    assert!(refused.status == 409 && refused.body.contains("INTERLOCK-APPROVAL-004"), "{}", refused.body);
+    fixture.is_sound();
+}
+
+#[test]
+fn no_agent_learns_where_in_the_ledger_it_is() {
+    let fixture = start("");
+    for step in 1..=3 {
+        fixture.ask(step);
+    }
+    let headers = [("x-agent-token", fixture.agent.token.as_str())];
+    for path in ["/approvals?limit=1".to_owned(), format!("/agents/{}/activity?limit=1", fixture.agent.id)] {
+        let page = fixture.server.client().send("GET", &path, &headers, "").expect("an answer");
+        let cursor = text(&page, "next_cursor");
+        assert!(cursor.len() == 32 && cursor.bytes().all(|byte| byte.is_ascii_hexdigit()), "{cursor}");
+        let next = format!("{path}&cursor={cursor}");
+        let next = fixture.server.client().send("GET", &next, &headers, "").expect("an answer");
+        assert!(next.status == 200 && next.body != page.body, "{}", next.body);
+        let made_up = format!("{path}&cursor={}", "0".repeat(32));
+        assert_eq!(fixture.server.client().send("GET", &made_up, &headers, "").expect("an answer").status, 404);
+    }
+}
+
+#[test]
+fn a_migration_needs_a_copy_that_is_one_and_the_old_layout_can_be_audited() {
+    let golden = repository().join("crates/interlock-testkit/tests/golden/data-1");
+    for obstacle in ["partial", "foreign", "directory"] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        for name in ["ledger.db", "checkpoint", "ledger.key"] {
+            fs::copy(golden.join(name), scratch.path().join(name)).expect("a copy");
+        }
+        let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
+        let report = verify(&mut reader, None, &mut |_, _| {}).expect("verified");
+        assert_eq!((report.entries, report.findings.len()), (28, 0), "{:?}", report.findings);
+        drop(reader);
+        let copy = scratch.path().join("ledger-layout-1.db");
+        match obstacle {
+            "partial" => {
+                fs::write(&copy, &fs::read(golden.join("ledger.db")).expect("bytes")[..40_960]).expect("written");
+            }
+            "foreign" => fs::write(&copy, "not a database at all, and long enough to be looked at").expect("written"),
+            _ => fs::create_dir(&copy).expect("a directory"),
+        }
+        let refused = SqliteStore::open(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(refused.contains("is no copy of this ledger"), "{obstacle}: {refused}");
+        // Nothing was changed; without the obstacle it goes on.
+        if copy.is_dir() { fs::remove_dir(&copy) } else { fs::remove_file(&copy) }.expect("removed");
+        drop(SqliteStore::open(scratch.path()).expect("migrated"));
+        let copied = rusqlite::Connection::open(&copy).expect("the copy");
+        let count: i64 = copied.query_row("SELECT count(*) FROM entries", [], |row| row.get(0)).expect("a count");
+        assert_eq!(count, 28);
+        let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&copy).expect("a file").permissions());
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -1,0 +1,171 @@
+//! How the database is laid out, and how an older layout becomes this one: numbered, forward only, in one transaction,
+//! with a copy on disk first.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use interlock_core::ledger::Entry;
+use rusqlite::{Connection, OpenFlags, params};
+
+use super::fold::Fold;
+use super::sqlite::{LiveRow, to_text, to_u64, write_token};
+use super::store::StoreFault;
+
+/// The layout this version writes and reads.
+pub(super) const LAYOUT: i64 = 2;
+
+const SCHEMA: &str = "
+    CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
+    CREATE TABLE agents (id TEXT PRIMARY KEY, profile TEXT NOT NULL, live TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE conversations (agent TEXT NOT NULL, id TEXT NOT NULL, row TEXT NOT NULL, PRIMARY KEY (agent, id))
+        STRICT, WITHOUT ROWID;
+    CREATE TABLE heads (path TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE kept (agent TEXT NOT NULL, key BLOB NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL,
+        corrected TEXT, PRIMARY KEY (agent, key)) STRICT, WITHOUT ROWID;
+";
+
+/// What the second layout added.
+const SCHEMA_2: &str = "
+    CREATE TABLE tickets (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL,
+        undecided INTEGER NOT NULL, expires INTEGER NOT NULL, row TEXT NOT NULL) STRICT;
+    CREATE INDEX tickets_by_agent ON tickets (agent, number);
+    CREATE INDEX tickets_undecided ON tickets (expires) WHERE undecided = 1;
+    CREATE TABLE tokens (agent TEXT PRIMARY KEY, digest BLOB NOT NULL UNIQUE) STRICT, WITHOUT ROWID;
+    CREATE TABLE executions (decision INTEGER PRIMARY KEY, number INTEGER NOT NULL) STRICT;
+    CREATE TABLE operator_keys (id TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE texts (agent TEXT NOT NULL, number INTEGER NOT NULL, salt BLOB NOT NULL, text TEXT NOT NULL,
+        until INTEGER, PRIMARY KEY (agent, number)) STRICT, WITHOUT ROWID;
+    CREATE INDEX texts_until ON texts (until) WHERE until IS NOT NULL;
+    CREATE TABLE outbox (id INTEGER PRIMARY KEY, principal TEXT NOT NULL, event_id TEXT NOT NULL, body TEXT NOT NULL,
+        at INTEGER NOT NULL) STRICT;
+    CREATE INDEX outbox_by_principal ON outbox (principal, id);
+    PRAGMA user_version = 2;
+";
+
+/// The copy that a migration leaves behind.
+const COPY_NAME: &str = "ledger-layout-1.db";
+/// How many pages the log may have before it is folded into the database.
+const LOG_PAGES: i64 = 1000;
+
+/// Opens a database for writing, making or migrating it if need be.
+pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
+    make_private(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    // What is removed is overwritten: erased texts must not be found in the file.
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
+    connection.set_prepared_statement_cache_capacity(48);
+    let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    match layout {
+        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} COMMIT;"))?,
+        1 => migrate_from_1(&connection, path)?,
+        LAYOUT => {}
+        newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
+    }
+    Ok(connection)
+}
+
+/// The database holds agents' texts: it is its owner's alone, whatever the mask is. SQLite gives its log the same mode.
+fn make_private(path: &Path) -> Result<(), StoreFault> {
+    let fault = |error: io::Error| StoreFault(format!("{}: {error}", path.display()));
+    match fs::metadata(path) {
+        Ok(found) if found.permissions().mode() & 0o077 != 0 => {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+            made.map(drop).map_err(fault)
+        }
+        Err(error) => Err(fault(error)),
+    }
+}
+
+/// Brings the first layout to the second: new tables, and the agents' rows as they follow from the entries now. Nothing
+/// is changed before the copy is whole and on disk.
+fn migrate_from_1(connection: &Connection, path: &Path) -> Result<(), StoreFault> {
+    let copy = path.with_file_name(COPY_NAME);
+    let last: Option<i64> = connection.query_row("SELECT max(number) FROM entries", [], |row| row.get(0))?;
+    if fs::symlink_metadata(&copy).is_ok() {
+        is_copy_of_1(&copy, last).map_err(|reason| {
+            StoreFault(format!("{} is no copy of this ledger ({reason}); move it away", copy.display()))
+        })?;
+    } else {
+        make_copy(connection, &copy, last)?;
+    }
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    let migrated =
+        connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection));
+    match migrated {
+        Ok(()) => Ok(connection.execute_batch("COMMIT")?),
+        Err(fault) => {
+            // What cannot be rolled back is gone with the connection, which is dropped.
+            let _ = connection.execute_batch("ROLLBACK");
+            Err(fault)
+        }
+    }
+}
+
+/// Makes a copy, under another name until it is whole.
+fn make_copy(connection: &Connection, copy: &Path, last: Option<i64>) -> Result<(), StoreFault> {
+    let fault = |error: io::Error| StoreFault(format!("the copy before the migration: {error}"));
+    let partial = copy.with_extension("db.partial");
+    match fs::remove_file(&partial) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
+        Ok(()) | Err(_) => {}
+    }
+    make_private(&partial)?;
+    let name = partial.to_str().ok_or_else(|| StoreFault("the data directory's name is not UTF-8".to_owned()))?;
+    connection.execute("VACUUM INTO ?1", [name])?;
+    // Nobody will ask for an old answer there, so the texts that were kept for that do not belong in it.
+    let opened = Connection::open(&partial)?;
+    opened.execute_batch("UPDATE kept SET corrected = NULL; VACUUM;")?;
+    drop(opened);
+    File::open(&partial).and_then(|file| file.sync_all()).map_err(fault)?;
+    is_copy_of_1(&partial, last).map_err(|reason| StoreFault(format!("the copy before the migration: {reason}")))?;
+    fs::rename(&partial, copy).map_err(fault)?;
+    let directory = copy.parent().map_or(Ok(()), |directory| File::open(directory).and_then(|file| file.sync_all()));
+    directory.map_err(fault)
+}
+
+/// Whether a file is a copy of the first layout with as many entries.
+fn is_copy_of_1(path: &Path, last: Option<i64>) -> Result<(), String> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| error.to_string())?;
+    let ask = |select: &str| connection.query_row(select, [], |row| row.get::<_, Option<i64>>(0));
+    match (ask("PRAGMA user_version"), ask("SELECT max(number) FROM entries")) {
+        (Ok(Some(1)), Ok(copied)) if copied == last => Ok(()),
+        (Ok(Some(1)), Ok(_)) => Err("it has other entries".to_owned()),
+        (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+        (Ok(_), Ok(_)) => Err("it is of another layout".to_owned()),
+    }
+}
+
+fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
+    let mut fold = Fold::default();
+    let mut select = connection.prepare("SELECT number, bytes FROM entries ORDER BY number")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
+        let mut wrong = None;
+        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
+        if let Some(reason) = wrong {
+            return Err(StoreFault(format!("entry {number}: {reason}")));
+        }
+    }
+    let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;
+    for (id, agent) in &fold.agents {
+        update.execute(params![id, to_text(&LiveRow::of(agent))?])?;
+        write_token(connection, agent.token, id)?;
+    }
+    Ok(())
+}
