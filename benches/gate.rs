@@ -2,7 +2,8 @@
 //!
 //!     cargo build --release && cargo bench --bench gate [-- PART...]
 //!
-//! Parts: `throughput`, `open-loop`, `one-connection`, `history`, `memory`, `audit`, `restart`. All of them by default.
+//! Parts: `throughput`, `everything`, `open-loop`, `one-connection`, `history`, `memory`, `approvers`, `audit`, `restart`,
+//! `activity`. All of them by default.
 //! Rates are medians of three alternating ten-second pairs; absolute figures are of this machine, ratios travel.
 
 use std::fs::{self, DirBuilder};
@@ -33,6 +34,12 @@ fn main() {
     if wants("throughput") {
         runtime.block_on(throughput(seconds));
     }
+    if wants("everything") {
+        runtime.block_on(everything(seconds));
+    }
+    if wants("approvers") {
+        runtime.block_on(approvers());
+    }
     if wants("open-loop") {
         runtime.block_on(open_loop(seconds));
     }
@@ -45,7 +52,7 @@ fn main() {
     if wants("memory") {
         runtime.block_on(memory());
     }
-    if wants("audit") || wants("restart") {
+    if wants("audit") || wants("restart") || wants("activity") {
         runtime.block_on(audit());
     }
 }
@@ -70,7 +77,9 @@ fn program() -> PathBuf {
 }
 
 fn fresh_directory() -> PathBuf {
-    let path = program().with_file_name(format!("bench-data-{}", std::process::id()));
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let path = program().with_file_name(format!("bench-data-{}-{number}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     path
 }
@@ -93,6 +102,7 @@ fn serve_with(data: &Path, bundle: &str, more: &[&str]) -> (Child, SocketAddr) {
         .env("INTERLOCK_OPERATOR_KEY", KEY)
         .env_remove("INTERLOCK_HOME")
         .stdout(Stdio::piped())
+        .stderr(Stdio::null())
         .spawn()
         .expect("cargo build --release first");
     let mut line = String::new();
@@ -103,8 +113,12 @@ fn serve_with(data: &Path, bundle: &str, more: &[&str]) -> (Child, SocketAddr) {
 
 impl Served {
     fn start() -> Served {
+        Served::start_with(BUNDLE, &[])
+    }
+
+    fn start_with(bundle: &str, more: &[&str]) -> Served {
         let data = fresh_directory();
-        let (child, address) = serve(&data);
+        let (child, address) = serve_with(&data, bundle, more);
         let mut client = Client::new(address);
         let body = r#"{"name":"load","type":"trusted","principal_id":"bench","budget":{"max_daily_cost_usd":null,
             "max_requests_per_hour":null,"max_requests_per_day":null,"max_tokens_per_request":null}}"#;
@@ -271,6 +285,76 @@ async fn throughput(seconds: u64) {
         format!("{:.0} % ({raw:.0}/s)", approvals / raw * 100.0),
         "at least 50 %",
     );
+}
+
+/// The same with what an operator can switch on: a principal with a webhook, a line of the log and a span for each
+/// ruling, and every text kept. Nobody listens at either address.
+const EVERYTHING: &str = "payloads = 'all'
+[limits]
+requests_per_minute_per_key = 4000000000
+[principals.bench]
+webhook = 'http://127.0.0.1:9/'
+secret = 'a secret of the benchmark, long enough'
+";
+
+async fn everything(seconds: u64) {
+    let log = ["--log", "json", "--otlp", "http://127.0.0.1:9/v1/traces"];
+    let (plain, webhook) = (Served::start(), Served::start_with(&EVERYTHING.replace("payloads = 'all'\n", ""), &[]));
+    let full = Served::start_with(EVERYTHING, &log);
+    let (mut rates, mut costs) = (vec![vec![]; 3], vec![vec![]; 3]);
+    for _ in 0..3 {
+        for (position, served) in [&plain, &webhook, &full].into_iter().enumerate() {
+            let (cpu, before) = (served.cpu(), entries(served));
+            rates[position].push(rate(served, seconds, false).await);
+            costs[position].push((served.cpu() - cpu) as f64 / (entries(served) - before) as f64);
+        }
+    }
+    let rates: Vec<f64> = rates.into_iter().map(median).collect();
+    let costs: Vec<f64> = costs.into_iter().map(median).collect();
+    for (position, what) in [(1, "with webhooks"), (2, "with webhooks, a log, traces and every text kept")] {
+        row(
+            &format!("approvals a second {what}, of those without"),
+            format!(
+                "{:.2}x ({:.0}/s; CPU {:.0} µs of {:.0} µs)",
+                rates[position] / rates[0],
+                rates[position],
+                costs[position],
+                costs[0]
+            ),
+            if position == 1 { "at least 0.9x" } else { "" },
+        );
+    }
+}
+
+/// What a thousand people who wait for one ticket each cost.
+async fn approvers() {
+    let served = Served::start();
+    let agent = &served.agents[0];
+    let mut client = Client::new(served.address);
+    let body = r#"{"parameters":{},"context":{"conversation_id":"approvers","step_number":1}}"#;
+    let path = format!("/agents/{}/tools/drop_table", agent.id);
+    let asked = client.send("POST", &path, &[("x-agent-token", &agent.token)], body).expect("an answer").body;
+    let ticket = asked.split("\"approval_id\":\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a ticket");
+    let before = served.resident();
+    let request = format!("GET /approvals/{ticket}?wait=60 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {KEY}\r\n\r\n");
+    let mut waiting = Vec::new();
+    for _ in 0..1_000 {
+        let mut stream = TcpStream::connect(served.address).await.expect("a connection");
+        stream.write_all(request.as_bytes()).await.expect("sent");
+        waiting.push(stream);
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let more = served.resident().saturating_sub(before) as f64 / 1048576.0;
+    row("a thousand approvers that wait", format!("{more:.1} MiB more"), "under 50 MiB");
+    let start = Instant::now();
+    let headers = [("authorization", &*format!("Bearer {KEY}"))];
+    client.send("POST", &format!("/approvals/{ticket}/approve"), &headers, "").expect("an answer");
+    let mut buffer = [0; 4096];
+    for stream in &mut waiting {
+        let length = stream.read(&mut buffer).await.expect("an answer");
+        assert!(buffer[..length].windows(8).any(|window| window == b"approved"), "not told");
+    }
+    row("all of them told", format!("{:.0} ms after the approval", start.elapsed().as_secs_f64() * 1e3), "");
 }
 
 fn entries(served: &Served) -> u64 {
@@ -445,6 +529,27 @@ async fn audit() {
         format!("{:.2} s", start.elapsed().as_secs_f64()),
         "under 2 s",
     );
+    activity(&served, address);
+}
+
+/// Pages of a hundred rulings, of one agent and of all.
+fn activity(served: &Served, address: SocketAddr) {
+    let agent = &served.agents[0];
+    for (what, path) in [
+        ("one agent's", format!("/agents/{}/activity?limit=100", agent.id)),
+        ("all agents'", "/activity?limit=100".to_owned()),
+    ] {
+        let mut client = Client::new(address);
+        let times = (0..21).map(|_| {
+            let start = Instant::now();
+            let headers = [("authorization", &*format!("Bearer {KEY}"))];
+            let page = client.send("GET", &path, &headers, "").expect("an answer");
+            assert_eq!((page.status, page.body.matches("\"timestamp\"").count()), (200, 100));
+            start.elapsed().as_secs_f64() * 1e3
+        });
+        let time = median(times.collect());
+        row(&format!("a page of 100 of {what} activity, 10^6 entries"), format!("{time:.1} ms"), "under 10 ms");
+    }
 }
 
 /// A name that is nobody's directory.

@@ -466,6 +466,7 @@ fn with_request(object: Object, text: &str) -> Object {
     let object = object.optional("action", root.get("action").map(|action| action.source().to_owned()));
     let member = |key: &str| root.get(key).and_then(|value| value.as_str()).map(|text| text.text().to_owned());
     object
+        .optional_text("corrected_query", member("corrected").as_deref())
         .optional_text("user_intent", member("user_intent").as_deref())
         .optional_text("justification", member("justification").as_deref())
 }

@@ -207,11 +207,13 @@ struct Window {
     // Invariant: the sum of `counts`.
     total: u32,
     at_ms: u64,
+    // Invariant: unless the window is empty, the second of the oldest bucket that holds something.
+    oldest: u64,
 }
 
 impl Default for Window {
     fn default() -> Window {
-        Window { counts: [0; BUCKETS_LEN], total: 0, at_ms: 0 }
+        Window { counts: [0; BUCKETS_LEN], total: 0, at_ms: 0, oldest: 0 }
     }
 }
 
@@ -223,6 +225,11 @@ impl Window {
         for second in (from.saturating_add(1)..=to).take(BUCKETS_LEN) {
             let left = self.bucket(second).map(std::mem::take).unwrap_or(0);
             self.total = self.total.saturating_sub(left);
+        }
+        if to > from && self.total > 0 {
+            let first = to.saturating_sub(WINDOW_SECONDS).max(self.oldest);
+            let oldest = (first..=to).find(|second| self.bucket(*second).is_some_and(|count| *count > 0));
+            self.oldest = oldest.unwrap_or(to);
         }
     }
 
@@ -237,22 +244,23 @@ impl Window {
 
     fn count_if(&mut self, allowed: bool) {
         let more = u32::from(allowed);
+        if self.total == 0 {
+            self.oldest = second_of(self.at_ms);
+        }
         if let Some(bucket) = self.bucket(second_of(self.at_ms)) {
             *bucket = bucket.saturating_add(more);
             self.total = self.total.saturating_add(more);
         }
     }
 
-    fn verdict(&mut self, allowed: bool, limit: u32) -> Verdict {
+    fn verdict(&self, allowed: bool, limit: u32) -> Verdict {
         Verdict { allowed, limit, remaining: limit.saturating_sub(self.total), reset_seconds: self.reset_seconds() }
     }
 
     /// Until the oldest bucket that holds something has left the window.
-    fn reset_seconds(&mut self) -> u32 {
-        let now = second_of(self.at_ms);
-        let first = now.saturating_sub(WINDOW_SECONDS);
-        let oldest = (first..=now).find(|second| self.bucket(*second).is_some_and(|count| *count > 0));
-        let leaves_ms = oldest.unwrap_or(now).saturating_add(BUCKETS).saturating_mul(1_000);
+    fn reset_seconds(&self) -> u32 {
+        let oldest = if self.total > 0 { self.oldest } else { second_of(self.at_ms) };
+        let leaves_ms = oldest.saturating_add(BUCKETS).saturating_mul(1_000);
         let left = leaves_ms.saturating_sub(self.at_ms).div_ceil(1_000);
         u32::try_from(left).unwrap_or(u32::MAX)
     }

@@ -78,8 +78,10 @@ pub fn is_due(ruled: &Ruled) -> bool {
 }
 
 /// Whether what a person approved must not be shown as approved without its attestation.
+/// What was corrected has no token: what may run then is not what was asked, and its fingerprint is not on record.
 pub fn is_due_once_granted(ruled: &Ruled) -> bool {
-    ruled.ticket.is_some() && is_wanted(ruled)
+    let status = ruled.ruling.verification.as_ref().map(|verification| verification.status);
+    ruled.ticket.is_some() && status != Some(Status::Corrected) && is_wanted(ruled)
 }
 
 fn is_wanted(ruled: &Ruled) -> bool {

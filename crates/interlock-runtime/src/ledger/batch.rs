@@ -13,6 +13,7 @@ use interlock_core::action::{
     price_of,
 };
 use interlock_core::bundle::{Bundle, Payloads};
+use interlock_core::json::quote;
 use interlock_core::ledger::{
     AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, Executed, Frontier, Idempotency, KeyCreated,
     KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateHead, StateIntent, StateOutcome,
@@ -461,7 +462,7 @@ impl Batch<'_> {
         let mut ruled = ruled;
         let corrected = corrected.filter(|_| ruled.ruling.decision.consumes_step());
         let index = self.next_index();
-        let kept_text = self.keep_text(&id, &ruled, text, index)?;
+        let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
         let mut agent = Agent::clone(&agent);
         let (key, mut row) = conversation.map_or((None, Conversation::default()), |(key, row)| (Some(key), row));
@@ -517,6 +518,7 @@ impl Batch<'_> {
         agent: &str,
         ruled: &Ruled,
         text: Option<Arc<str>>,
+        corrected: Option<&str>,
         index: u64,
     ) -> Result<Option<KeptText>, Trouble> {
         let until = match (self.state.bundle.payloads(), &ruled.ticket) {
@@ -524,7 +526,12 @@ impl Batch<'_> {
             (Payloads::Pending, Some(ticket)) => Some(ticket.expires_at),
             (Payloads::All, _) => None,
         };
-        text.map(|text| self.salted(agent, index, text.to_string(), until)).transpose()
+        let whole = |text: Arc<str>| match (text.strip_suffix('}'), corrected) {
+            // What may run is the corrected form, so whoever decides has to see it.
+            (Some(open), Some(corrected)) => format!("{open},\"corrected\":{}}}", quote(corrected)),
+            (Some(_) | None, _) => text.to_string(),
+        };
+        text.map(|text| self.salted(agent, index, whole(text), until)).transpose()
     }
 
     fn salted(&self, agent: &str, index: u64, text: String, until: Option<Millis>) -> Result<KeptText, Trouble> {
