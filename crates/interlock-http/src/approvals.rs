@@ -166,6 +166,7 @@ fn refused_trust(refusal: Refusal, agent: &Agent) -> Refusal {
 fn read_trust(body: &Body<'_>) -> Result<(Trust, Option<Trust>, Option<String>), Refusal> {
     let root = body.root();
     only(root, &["request", "to_level", "from_level", "justification", "agent_token"])?;
+    text_or_null(root, "agent_token")?;
     let word = text_or_null(root, "request")?.and_then(|word| word.as_str()).map(|word| word.text().to_owned());
     if word.as_deref() != Some("trust_elevation") {
         return Err(malformed("request must be \"trust_elevation\""));
@@ -209,6 +210,7 @@ pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<S
 fn read_execution(body: &Body<'_>, agent: String, token: Digest) -> Result<Execution, Refusal> {
     let root = body.root();
     only(root, &["decision_id", "success", "result_hash", "cost_usd", "tokens", "agent_token"])?;
+    text_or_null(root, "agent_token")?;
     let text = |key: &str| -> Result<Option<String>, Refusal> {
         Ok(text_or_null(root, key)?.and_then(|text| text.as_str()).map(|text| text.text().to_owned()))
     };
