@@ -13,7 +13,7 @@ use crate::answer::{Refusal, json};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
-use crate::routes::{Answered, Parts, parts};
+use crate::routes::{Answered, Parts, blocking, parts};
 use crate::write::{Object, list, time};
 
 /// How many entries one request looks at; more are on the next page.
@@ -66,8 +66,7 @@ pub(crate) async fn of_agent(
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
     let cursor = query.hidden_cursor(service.gate.ledger())?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
-    let read = tokio::task::spawn_blocking(move || service.agent_activity(&agent, limit, cursor, period));
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    let body = blocking(move || service.agent_activity(&agent, limit, cursor, period)).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -81,8 +80,7 @@ pub(crate) async fn of_all(
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
     let cursor = query.hidden_cursor(service.gate.ledger())?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
-    let read = tokio::task::spawn_blocking(move || service.all_activity(limit, cursor, period));
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    let body = blocking(move || service.all_activity(limit, cursor, period)).await?;
     Ok(json(StatusCode::OK, body))
 }
 

@@ -14,8 +14,8 @@ use crate::Service;
 use crate::answer::{self, Refusal, json, recorded};
 use crate::auth::Credentials;
 use crate::query::Query;
-use crate::request::{Body, only, reason};
-use crate::routes::{Answered, Parts, parts, read_body};
+use crate::request::read_reason;
+use crate::routes::{Answered, Parts, blocking, parts, read_body};
 use crate::write::{Object, list};
 
 /// How many agents one request looks at.
@@ -32,7 +32,7 @@ pub(crate) async fn agents(
     let operator = service.operator(&Credentials::read(&headers))?;
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
     let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
-    let read = tokio::task::spawn_blocking(move || {
+    let body = blocking(move || {
         let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
         let ledger = service.gate.ledger();
         'pages: loop {
@@ -59,8 +59,8 @@ pub(crate) async fn agents(
             .raw("agents", list(shown.into_iter()))
             .limit("next_cursor", next.map(|cursor| interlock_core::json::quote(&cursor)));
         Ok::<_, Refusal>(body.end())
-    });
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    })
+    .await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -81,10 +81,7 @@ pub(crate) async fn change(service: Arc<Service>, deed: Deed, path: Parts<String
     let id = parts(path)?;
     let by = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Admin])?.actor;
     let bytes = read_body(request).await?;
-    let reason = Body::read_optional(&bytes)?.map_or(Ok(None), |body| {
-        only(body.root(), &["reason"])?;
-        reason(body.root(), "reason")
-    })?;
+    let reason = read_reason(&bytes)?;
     service.find_agent(&id)?.ok_or_else(Refusal::unknown_agent)?;
     if let Deed::Erase = deed {
         return service.erase(id, by, reason).await;

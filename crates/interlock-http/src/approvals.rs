@@ -19,8 +19,8 @@ use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, Reading};
 use crate::query::Query;
-use crate::request::{Body, boolean, count, dollars, malformed, only, reason, text_or_null};
-use crate::routes::{Answered, Parts, parts, read_body};
+use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
+use crate::routes::{Answered, Parts, blocking, parts, read_body};
 use crate::write::{Object, list, time};
 
 /// The longest a request may wait for a ticket, in seconds.
@@ -65,8 +65,7 @@ pub(crate) async fn approvals(
         ),
     };
     let (limit, before) = (query.limit()?, query.hidden_cursor(service.gate.ledger())?);
-    let read = tokio::task::spawn_blocking(move || service.list_tickets(agent, status, limit, before, &reader));
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    let body = blocking(move || service.list_tickets(agent, status, limit, before, &reader)).await?;
     Ok(answer_json(StatusCode::OK, body))
 }
 
@@ -101,12 +100,12 @@ pub(crate) async fn approval(
         }
     }
     drop(waiting);
-    let body = tokio::task::spawn_blocking(move || {
+    blocking(move || {
         // Key or token may have been taken away meanwhile.
         let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
         service.answer_ticket(&ticket, reading)
-    });
-    body.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
+    })
+    .await
 }
 
 pub(crate) async fn approve(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
@@ -287,10 +286,7 @@ impl Service {
         let operator = self.operator(&Credentials::read(request.headers()))?;
         let by = operator.only(&[Role::Approver, Role::Admin])?.actor;
         let bytes = read_body(request).await?;
-        let reason = Body::read_optional(&bytes)?.map_or(Ok(None), |body| {
-            only(body.root(), &["reason"])?;
-            reason(body.root(), "reason")
-        })?;
+        let reason = read_reason(&bytes)?;
         let approval_id = self.ticket(&id)?.approval_id;
         let command = Command::Resolve { approval_id, verdict, by, reason };
         let answer = self.submit(command).await;
@@ -299,11 +295,11 @@ impl Service {
         }
         recorded(answer)?;
         let service = Arc::clone(self);
-        let shown = tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let ticket = service.ticket(&id)?;
             service.answer_ticket(&ticket, Reading::Operator)
-        });
-        shown.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
+        })
+        .await
     }
 
     pub(crate) fn ticket(&self, id: &str) -> Result<Ticket, Refusal> {

@@ -1,6 +1,7 @@
 //! The ledger for outsiders: the signed checkpoint for everybody, entries and proofs for admins.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -14,7 +15,7 @@ use crate::answer::{Refusal, json};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
-use crate::routes::{Answered, text};
+use crate::routes::{Answered, blocking, text};
 use crate::write::{Object, list};
 
 pub(crate) async fn checkpoint(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
@@ -32,7 +33,7 @@ pub(crate) async fn entries(
     service.admin(&Credentials::read(&headers))?;
     let query = Query::read(query.as_deref(), &["from", "limit", "cursor"])?;
     let (limit, from) = (query.limit()?, query.cursor()?.or(query.number("from")?).unwrap_or(0));
-    let read = tokio::task::spawn_blocking(move || {
+    let body = blocking(move || {
         let page = service.gate.ledger().with_reader(|reader| reader.entries(from, limit));
         let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
         let next = from.saturating_add(u64::try_from(page.len()).unwrap_or(0));
@@ -44,8 +45,8 @@ pub(crate) async fn entries(
         let body =
             Object::new().raw("entries", list(rows)).limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
         Ok::<_, Refusal>(body.end())
-    });
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    })
+    .await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -65,8 +66,7 @@ pub(crate) async fn proof(
         (None, None, Some(old)) => Asked::Continuation(old),
         _ => return Err(malformed("exactly one of index, decision and old is required")),
     };
-    let read = tokio::task::spawn_blocking(move || service.prove(asked, size));
-    let body = read.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    let body = blocking(move || service.prove(asked, size)).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -80,7 +80,27 @@ enum Asked {
     Continuation(u64),
 }
 
+/// How many blocks of the tree are hashed at a time, so that nobody waits long for the reader.
+const BLOCKS_AT_A_TIME: u64 = 32;
+
 impl Service {
+    /// Hashes the tree as far as it goes, in short turns: the first proof would have to otherwise.
+    pub(crate) async fn warm_tree(self: Arc<Self>) {
+        loop {
+            let service = Arc::clone(&self);
+            let done = blocking(move || {
+                let mut tree = service.tree.lock().unwrap_or_else(PoisonError::into_inner);
+                let extended = service.gate.ledger().with_reader(|reader| tree.extend(reader, BLOCKS_AT_A_TIME));
+                // A proof will meet the same fault, and tell.
+                Ok(extended.unwrap_or(true))
+            });
+            if done.await.unwrap_or(true) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
     fn prove(&self, asked: Asked, size: Option<u64>) -> Result<String, Refusal> {
         let ledger = self.gate.ledger();
         let signed = ledger.signed_checkpoint();

@@ -13,7 +13,7 @@ use crate::Service;
 use crate::answer::{Refusal, json, recorded};
 use crate::auth::Credentials;
 use crate::register::required_text;
-use crate::request::{Body, count, malformed, only, reason, text_or_null};
+use crate::request::{Body, count, malformed, only, read_reason, text_or_null};
 use crate::routes::{Answered, Parts, parts, read_body};
 use crate::write::{Object, list, time};
 
@@ -66,10 +66,7 @@ pub(crate) async fn revoke(State(service): State<Arc<Service>>, path: Parts<Stri
     let key_id = parts(path)?;
     let by = service.admin(&Credentials::read(request.headers()))?.actor;
     let bytes = read_body(request).await?;
-    let reason = Body::read_optional(&bytes)?.map_or(Ok(None), |body| {
-        only(body.root(), &["reason"])?;
-        reason(body.root(), "reason")
-    })?;
+    let reason = read_reason(&bytes)?;
     let revoked = KeyRevoked { key_id: key_id.clone(), by, reason };
     recorded(service.submit(Command::RevokeKey(revoked)).await)?;
     let keys = service.gate.ledger().operator_keys().map_err(|_| Refusal::of_code(Code::FaultStore))?;

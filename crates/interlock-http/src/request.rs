@@ -240,6 +240,13 @@ pub(crate) fn reason(object: Value<'_>, key: &str) -> Result<Option<String>, Ref
     }
 }
 
+/// The body of something that is done for a reason, if one is given.
+pub(crate) fn read_reason(bytes: &[u8]) -> Result<Option<String>, Refusal> {
+    let Some(body) = Body::read_optional(bytes)? else { return Ok(None) };
+    only(body.root(), &["reason"])?;
+    reason(body.root(), "reason")
+}
+
 /// A number of dollars with at most six places.
 pub(crate) fn dollars(object: Value<'_>, key: &str) -> Result<Option<UsdMicros>, Refusal> {
     let Some(value) = present(object, key) else { return Ok(None) };

@@ -178,8 +178,7 @@ async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> 
     service.count_request();
     service.admin(&Credentials::read(request.headers()))?;
     let bytes = read_body(request).await?;
-    let verified = tokio::task::spawn_blocking(move || service.verify_state(&Body::read(&bytes)?));
-    let body = verified.await.map_err(|_| Refusal::of_code(Code::FaultInternal))??;
+    let body = blocking(move || service.verify_state(&Body::read(&bytes)?)).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -377,6 +376,13 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
         }
         Some(key) => Ok(Some(Digest::of_bytes(key))),
     }
+}
+
+/// Runs what waits for the disk on a thread where that is allowed.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> Result<T, Refusal> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
 }
 
 pub(crate) async fn read_body(request: Request) -> Result<Bytes, Refusal> {

@@ -62,6 +62,7 @@ pub async fn serve_with(
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeFault> {
     let routes = router(Arc::clone(&service));
+    let warming = tokio::spawn(Arc::clone(&service).warm_tree());
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(room_for_connections(CONNECTIONS_MAX)));
     let mut http = http1::Builder::new();
@@ -104,6 +105,7 @@ pub async fn serve_with(
             }
         };
     }
+    warming.abort();
     drop(shaking_hands);
     drop(listener);
     service.stopping.send_replace(true);

@@ -52,6 +52,34 @@ fn entries_of_state_commits_of_format_1() {
 }
 
 #[test]
+fn entries_of_format_2() {
+    let mut kinds = Vec::new();
+    for line in golden("entries-2.jsonl").lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        kinds.push(format!("{:?}", entry.kind));
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    kinds.sort();
+    kinds.dedup();
+    let expected = [
+        "ApprovalResolved",
+        "Executed",
+        "KeyCreated",
+        "KeyRevoked",
+        "ModeChanged",
+        "Registered",
+        "Ruled",
+        "SigningKeyRotated",
+        "StatusChanged",
+        "TextsErased",
+        "TokenRotated",
+        "TrustChanged",
+        "TrustRequested",
+    ];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
     for (old, new) in [("\"format\":1", "\"format\":3"), ("\"rules\":1", "\"rules\":3")] {
