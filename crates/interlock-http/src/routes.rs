@@ -275,7 +275,10 @@ impl Service {
             Err(refusal) => {
                 return match credentials.agent_token(None) {
                     Some(token) => Ok(self.record_malformed(agent, token, &refusal, door).await),
-                    None => Err(refusal),
+                    None => match self.limit(None) {
+                        Ok(verdict) => Ok(verdict.tell(refusal.decided().into_response())),
+                        Err((verdict, refusal)) => Ok(verdict.tell(refusal.decided().into_response())),
+                    },
                 };
             }
         };

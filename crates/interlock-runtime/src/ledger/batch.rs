@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use interlock_core::action::{
     Actor, Agent, AgentStatus, Breach, Charge, Conversation, Decision, Evidence, Facts, Figures, Merits, Millis, Mode,
-    Profile, Ruling, RulingError, Ticket, TicketRefusal, TicketSubject, Trust, Usage, Verdict, decide, is_violation,
-    price_of,
+    Profile, Ruling, RulingError, Status, Ticket, TicketRefusal, TicketSubject, Trust, Usage, Verdict, decide,
+    is_violation, price_of,
 };
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
@@ -460,7 +460,10 @@ impl Batch<'_> {
             }
         };
         let mut ruled = ruled;
-        let corrected = corrected.filter(|_| ruled.ruling.decision.consumes_step());
+        // A corrected form counts only where the ruling rests on it: beside what nobody read it proves nothing.
+        let status = ruled.ruling.verification.as_ref().map(|verification| verification.status);
+        let rests_on_it = ruled.ruling.decision.consumes_step() && status == Some(Status::Corrected);
+        let corrected = corrected.filter(|_| rests_on_it);
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);

@@ -47,6 +47,8 @@ const SCHEMA_2: &str = "
 
 /// The copy that a migration leaves behind.
 const COPY_NAME: &str = "ledger-layout-1.db";
+/// How long a statement waits for another connection.
+pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
 /// How many pages the log may have before it is folded into the database.
 const LOG_PAGES: i64 = 1000;
 
@@ -55,7 +57,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
     make_private(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(BUSY_TIME_MAX)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "trusted_schema", false)?;

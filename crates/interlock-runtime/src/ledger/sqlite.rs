@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
@@ -17,7 +18,7 @@ use interlock_core::{Digest, json};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 
-use super::layout::{LAYOUT, connect};
+use super::layout::{BUSY_TIME_MAX, LAYOUT, connect};
 use super::store::{
     Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
 };
@@ -119,8 +120,11 @@ impl Store for SqliteStore {
 
     fn purge(&mut self) {
         if self.to_purge {
-            // The first column says whether a reader was in the way; then it is tried again.
+            // Rulings wait for this thread, so it does not wait for a reader, such as an audit. The first column says
+            // whether one was in the way; then it is tried again.
+            let _ = self.connection.busy_timeout(Duration::ZERO);
             let busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0));
+            let _ = self.connection.busy_timeout(BUSY_TIME_MAX);
             self.to_purge = !matches!(busy, Ok(0));
         }
     }
@@ -341,7 +345,7 @@ impl SqliteReader {
         // Read-only would not do: the shared-memory file of the log must be writable to be joined.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        connection.busy_timeout(BUSY_TIME_MAX)?;
         connection.pragma_update(None, "query_only", true)?;
         connection.pragma_update(None, "trusted_schema", false)?;
         let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;

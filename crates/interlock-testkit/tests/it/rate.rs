@@ -194,3 +194,20 @@ fn over_http_the_limit_of_all_holds_for_every_key() {
         assert_eq!((answer.status, header(&answer, "ratelimit-limit")), (429, Some("3")), "{}", answer.head);
     }
 }
+
+#[test]
+fn bodies_that_nobody_signed_are_counted_too() {
+    let server = limited("[limits]\nrequests_per_minute_per_key = 3\n");
+    let mut client = server.client();
+    let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    let path = format!("/agents/{}/verify", agent.id);
+    for status in [400, 400, 400, 429, 429] {
+        assert_eq!(client.send("POST", &path, &[], "not JSON").expect("an answer").status, status);
+    }
+    // The agent itself is not cut off by that, wherever its token stands.
+    let body = format!(
+        r#"{{"agent_token":"{}","action":{{"type":"calculate","query":"1+1"}},"context":{{"conversation_id":"c","step_number":1}}}}"#,
+        agent.token
+    );
+    assert!(client.send("POST", &path, &[], &body).expect("an answer").body.contains("APPROVED"));
+}
