@@ -2,222 +2,42 @@
 //!
 //! Nothing here knows threads, queues or files, so the simulation runs it unchanged. The overlay (rows, tree, clock)
 //! becomes the writer's state only after the commit.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | what can be asked, and answered | `batch/command.rs` |
+//! | rulings, the overlay, the order of it all | here |
+//! | approvals, requests for trust, executions | `batch/tickets.rs` |
+//! | agents, keys and texts, by operators | `batch/operators.rs` |
+
+mod command;
+mod operators;
+mod tickets;
+
+pub use command::{AgentChange, Answer, Command, Execution, Recorded, Request, RuleCommand, TrustRequest};
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Actor, Agent, AgentStatus, Breach, Charge, Conversation, Decision, Evidence, Facts, Figures, Merits, Millis, Mode,
-    Profile, Ruling, RulingError, Status, Ticket, TicketRefusal, TicketSubject, Trust, Usage, Verdict, decide,
-    is_violation, price_of,
+    Agent, AgentStatus, Charge, Conversation, Decision, Facts, Figures, Millis, Mode, Ruling, RulingError, Status,
+    Ticket, decide, is_violation, price_of,
 };
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
 use interlock_core::ledger::{
-    AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, Executed, Frontier, Idempotency, KeyCreated,
-    KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateHead, StateIntent, StateOutcome,
-    StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested, UnauthenticatedRequests,
-    apply_executed, apply_registered, apply_resolved, apply_ruled, apply_to_agent, apply_trust_requested, leaf_hash,
+    Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, Ruled, StateHead, StateIntent,
+    TicketOpened, TrustChanged, apply_ruled, apply_to_agent, leaf_hash,
 };
-use interlock_core::{Code, Denial, Digest};
+use interlock_core::{Code, Digest};
+
+use command::operator_of;
 
 use super::decision_id::DecisionIds;
 use super::event::event_of;
 use super::store::{Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Store, StoreFault, Txn};
 use crate::clock::{Entropy, new_id};
-
-/// What the writer is asked to do.
-#[derive(Debug, Clone)]
-pub enum Command {
-    /// Record a new agent.
-    Register {
-        /// What was said about it; its time is set by the writer.
-        profile: Box<Profile>,
-        /// The SHA-256 of its token.
-        token: Digest,
-        /// How far it is trusted.
-        trust: Trust,
-        /// Who registers it.
-        by: Actor,
-    },
-    /// Rule on a request.
-    Rule(Box<RuleCommand>),
-    /// Put a bundle into force, unless it is.
-    Activate(Arc<Bundle>),
-    /// Record how many requests proved no identity.
-    CountUnauthenticated(UnauthenticatedRequests),
-    /// Record that a state file is about to be replaced.
-    BeginState(StateIntent),
-    /// Record what became of that.
-    EndState(StateOutcome),
-    /// Record what a person decided on a ticket, if it can be decided.
-    Resolve {
-        /// The ticket.
-        approval_id: String,
-        /// Yes or no.
-        verdict: Verdict,
-        /// Who.
-        by: Actor,
-        /// Why.
-        reason: Option<String>,
-    },
-    /// Open a ticket for more trust.
-    RequestTrust(Box<TrustRequest>),
-    /// Record that what was let run has run.
-    Execute(Box<Execution>),
-    /// Record a change of the agent itself.
-    Change {
-        /// The agent.
-        agent: String,
-        /// The change.
-        change: AgentChange,
-    },
-    /// Remove the kept texts of an agent.
-    EraseTexts {
-        /// The agent.
-        agent: String,
-        /// Who.
-        by: Actor,
-        /// Why.
-        reason: Option<String>,
-    },
-    /// Record a new key of an operator; its time is set by the writer.
-    CreateKey(Box<OperatorKey>),
-    /// Record that a key counts no more.
-    RevokeKey(KeyRevoked),
-    /// Record that attestations are signed by another key.
-    RotateSigningKey(SigningKeyRotated),
-    /// These events need no more delivery; nothing is recorded.
-    Delivered(Vec<u64>),
-}
-
-/// What operators change about an agent.
-#[derive(Debug, Clone)]
-pub enum AgentChange {
-    /// It is suspended or reactivated.
-    Status(StatusChanged),
-    /// Refusals hold for it, or are only shown.
-    Mode(ModeChanged),
-    /// It has another token.
-    Token(TokenRotated),
-}
-
-impl From<AgentChange> for Body {
-    fn from(change: AgentChange) -> Body {
-        match change {
-            AgentChange::Status(changed) => Body::StatusChanged(changed),
-            AgentChange::Mode(changed) => Body::ModeChanged(changed),
-            AgentChange::Token(rotated) => Body::TokenRotated(rotated),
-        }
-    }
-}
-
-/// A request for more trust.
-#[derive(Debug, Clone)]
-pub struct TrustRequest {
-    /// The agent.
-    pub agent: String,
-    /// The SHA-256 of the token it came with; none if an operator asks.
-    pub token: Option<Digest>,
-    /// The operator who asks; none if it is the agent itself.
-    pub by: Option<Actor>,
-    /// The level that is asked for.
-    pub to_level: Trust,
-    /// The level the caller believes there is.
-    pub from_level: Option<Trust>,
-    /// Why, in the caller's words.
-    pub justification: Option<String>,
-    /// What the ledger says for and against it.
-    pub merits: Merits,
-}
-
-/// What has run.
-#[derive(Debug, Clone)]
-pub struct Execution {
-    /// The agent.
-    pub agent: String,
-    /// The SHA-256 of the token it came with.
-    pub token: Digest,
-    /// The decision that let it run.
-    pub decision_id: String,
-    /// Whether it succeeded.
-    pub success: bool,
-    /// The SHA-256 of its result.
-    pub result_hash: Option<String>,
-    /// What it used.
-    pub usage: Usage,
-}
-
-/// A request of an agent.
-#[derive(Debug, Clone)]
-pub struct RuleCommand {
-    /// The agent it names.
-    pub agent: String,
-    /// The SHA-256 of the token it came with.
-    pub token: Digest,
-    /// What it asks.
-    pub request: Request,
-    /// Under which key its answer can be asked for again.
-    pub idempotency: Option<Idempotency>,
-    /// The corrected text that came with the evidence.
-    pub corrected: Option<String>,
-    /// The text of the request, in case it is to be kept.
-    pub text: Option<Arc<str>>,
-}
-
-/// What a request asks.
-#[derive(Debug, Clone)]
-pub enum Request {
-    /// A well-formed question.
-    Facts {
-        /// What the edge read.
-        facts: Box<Facts>,
-        /// What verifiers found, if they ran.
-        evidence: Option<Evidence>,
-    },
-    /// Something that cannot be asked.
-    Malformed {
-        /// Why.
-        code: Code,
-        /// In words.
-        message: String,
-    },
-}
-
-/// What became of a command.
-#[derive(Debug, Clone)]
-pub enum Answer {
-    /// It is on record.
-    Recorded(Box<Recorded>),
-    /// The text has to be read first, under this bundle.
-    NeedsEvidence(Arc<Bundle>),
-    /// A state file may not be replaced now.
-    Blocked(Box<Denial>),
-    /// Refused without an entry: unknown agent, wrong token, key used for another request.
-    Refused(Code),
-    /// A ticket cannot be approved: the budget is spent. It stays as it is.
-    BudgetSpent(Box<Breach>),
-    /// Done, and nothing had to be recorded.
-    Done,
-    /// Our trouble. Nothing is approved.
-    Fault(Code),
-}
-
-/// A recorded entry.
-#[derive(Debug, Clone)]
-pub struct Recorded {
-    /// The entry.
-    pub entry: Entry,
-    /// Where it stands in the ledger.
-    pub index: u64,
-    /// The hash of its bytes.
-    pub leaf: Digest,
-    /// It was recorded by an earlier request with the same key.
-    pub replayed: bool,
-    /// The corrected text, if the decision is CORRECTED.
-    pub corrected: Option<String>,
-}
 
 /// What the writer knows between batches.
 #[derive(Debug, Clone)]
@@ -377,12 +197,6 @@ impl Batch<'_> {
         }
     }
 
-    /// Whether an operator's key still counts: it may have been revoked since the edge looked.
-    fn may(&mut self, by: &Actor, roles: &[Role]) -> Result<bool, StoreFault> {
-        let Some(id) = &by.key_id else { return Ok(true) };
-        Ok(self.operator_key(id)?.is_some_and(|key| !key.revoked && roles.contains(&key.role)))
-    }
-
     fn begin_state(&mut self, mut intent: StateIntent) -> Result<Answer, Trouble> {
         let mut head = self.head(&intent.path)?;
         if let Err(denial) = head.check(intent.current) {
@@ -401,21 +215,6 @@ impl Batch<'_> {
             Some(head) => Ok(head.clone()),
             None => Ok(self.txn.head(path)?.unwrap_or_default()),
         }
-    }
-
-    fn register(&mut self, mut profile: Profile, token: Digest, trust: Trust) -> Result<Answer, Trouble> {
-        profile.created_at = self.state.clock;
-        let id = profile.agent_id.clone();
-        if self.agent(&id)?.is_some() {
-            return Err(Trouble::Internal);
-        }
-        let registered = AgentRegistered { profile, token, trust_level: trust };
-        let agent = apply_registered(&registered, self.next_index());
-        let entry = Entry::new(Some((&id, 1, None)), self.state.clock, Body::Registered(Box::new(registered)));
-        let answer = self.append(entry)?;
-        self.tokens.push((token, id.clone()));
-        self.agents.insert(id, (Some(Arc::new(agent)), true));
-        Ok(answer)
     }
 
     fn rule(&mut self, command: RuleCommand) -> Result<Answer, Trouble> {
@@ -568,252 +367,6 @@ impl Batch<'_> {
         apply_to_agent(agent, &entry.body, now, index);
         outbox.extend(self.events(agent, &entry, now, index));
         entries.push(entry);
-    }
-
-    fn resolve(
-        &mut self,
-        approval_id: &str,
-        verdict: Verdict,
-        by: Actor,
-        reason: Option<String>,
-    ) -> Result<Answer, Trouble> {
-        let Some(mut ticket) = self.ticket(approval_id)? else { return Ok(Answer::Refused(Code::ApprovalUnknown)) };
-        let id = ticket.agent.clone();
-        let Some(agent) = self.agent(&id)? else { return Err(Trouble::Internal) };
-        let now = self.state.clock.max(agent.last_at);
-        let bundle = &self.state.bundle;
-        if let Err(refusal) = ticket.check_decidable(verdict, &agent, bundle.digest(), now) {
-            return Ok(refused(refusal));
-        }
-        let charge = match (&ticket.subject, verdict) {
-            (TicketSubject::Action(action), Verdict::Approved) => action.charge,
-            (TicketSubject::Action(_) | TicketSubject::Trust(_), _) => Charge::default(),
-        };
-        let expires_at = match verdict {
-            Verdict::Approved => now.saturating_add(bundle.ticket_expiry_ms()),
-            Verdict::Denied => ticket.expires_at,
-        };
-        let (approval_id, opened) = (ticket.approval_id.clone(), ticket.opened);
-        let resolved = ApprovalResolved { approval_id, opened, verdict, by, reason, expires_at, charge };
-        let key = match &ticket.subject {
-            TicketSubject::Action(action) => Some((id.clone(), action.conversation.clone())),
-            TicketSubject::Trust(_) => None,
-        };
-        let mut row = match &key {
-            Some(key) => self.conversation(key)?,
-            None => Conversation::default(),
-        };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        let risen = apply_resolved(&mut agent, &mut row, &mut ticket, &resolved, now, index);
-        let first = chain.entry(&id, now, Body::ApprovalResolved(Box::new(resolved)));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = risen {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        let answer = self.append_all(entries)?;
-        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
-        if let Some(key) = key.filter(|_| verdict == Verdict::Approved) {
-            self.conversations.insert(key, (row, true));
-        }
-        self.forgotten.push((id, ticket.opened));
-        self.tickets.insert(ticket.approval_id.clone(), ticket);
-        self.outbox.extend(outbox);
-        Ok(answer)
-    }
-
-    fn request_trust(&mut self, request: TrustRequest) -> Result<Answer, Trouble> {
-        let TrustRequest { agent: id, token, by, to_level, from_level, justification, merits } = request;
-        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
-        if token.is_some_and(|token| !agent.has_token(token)) || (token.is_none() && by.is_none()) {
-            return Ok(Answer::Refused(Code::AgentToken));
-        }
-        if agent.status == AgentStatus::Suspended {
-            return Ok(Answer::Refused(Code::AgentSuspended));
-        }
-        let now = self.state.clock.max(agent.last_at);
-        if to_level <= agent.trust || from_level.is_some_and(|level| level != agent.trust) {
-            return Ok(Answer::Refused(Code::ApprovalStale));
-        }
-        let bundle = Arc::clone(&self.state.bundle);
-        if agent.waits_for_trust(now) || agent.open_count(now) >= bundle.open_tickets_max() {
-            return Ok(Answer::Refused(Code::ApprovalsOpen));
-        }
-        let (index, expires_at) = (self.next_index(), now.saturating_add(bundle.ticket_expiry_ms()));
-        let until = match bundle.payloads() {
-            Payloads::None => None,
-            Payloads::Pending => Some(Some(expires_at)),
-            Payloads::All => Some(None),
-        };
-        let kept = justification.zip(until).map(|(text, until)| self.salted(&id, index, text, until)).transpose()?;
-        let requested = TrustRequested {
-            approval_id: self.approval_id()?,
-            expires_at,
-            bundle: bundle.digest(),
-            from_level: agent.trust,
-            to_level,
-            merits,
-            text: kept.as_ref().map(digest_of_text),
-            by,
-        };
-        let mut agent = Agent::clone(&agent);
-        let mut chain = Chain::new(&agent);
-        let ticket = apply_trust_requested(&mut agent, &requested, now, index);
-        let entry = chain.entry(&id, now, Body::TrustRequested(Box::new(requested)));
-        let outbox = self.events(&agent, &entry, now, index);
-        let answer = self.append(entry)?;
-        self.agents.insert(id, (Some(Arc::new(agent)), true));
-        self.tickets.insert(ticket.approval_id.clone(), ticket);
-        self.texts.extend(kept);
-        self.outbox.extend(outbox);
-        Ok(answer)
-    }
-
-    fn execute(&mut self, execution: Execution) -> Result<Answer, Trouble> {
-        let Execution { agent: id, token, decision_id, success, result_hash, usage } = execution;
-        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
-        if !agent.has_token(token) {
-            return Ok(Answer::Refused(Code::AgentToken));
-        }
-        if agent.status == AgentStatus::Suspended {
-            return Ok(Answer::Refused(Code::AgentSuspended));
-        }
-        let Some((decision, ruled)) = self.find_ruling(&id, &decision_id)? else {
-            return Ok(Answer::Refused(Code::ExecutionUnknown));
-        };
-        let reported = match self.executions.get(&decision) {
-            Some(_) => true,
-            None => self.txn.execution(decision)?.is_some(),
-        };
-        if reported {
-            return Ok(Answer::Refused(Code::ExecutionReported));
-        }
-        let now = self.state.clock.max(agent.last_at);
-        let dry_run = ruled.facts.as_ref().is_none_or(|facts| facts.dry_run);
-        let ticket = match &ruled.ticket {
-            // Without its row nobody can tell whether it was approved.
-            Some(opened) => Some(self.ticket(&opened.approval_id)?.ok_or(Trouble::Internal)?),
-            None => None,
-        };
-        let undecided = ticket.as_ref().is_some_and(|ticket| ticket.resolution.is_none());
-        let (mut ticket, charged) = match (&ruled.ticket, ticket) {
-            // In observe mode a refused call may have run all the same; saying so is welcome and spends nothing.
-            _ if ruled.observed && !dry_run && (undecided || !ruled.ruling.decision.consumes_step()) => {
-                (None, Charge::default())
-            }
-            (Some(opened), ticket) => (ticket, opened.charge),
-            (None, _) if ruled.ruling.decision.lets_run() && !dry_run => (None, ruled.ruling.charge),
-            (None, _) => return Ok(Answer::Refused(Code::ExecutionNotAllowed)),
-        };
-        if let Some(ticket) = &ticket
-            && let Err(refusal) = ticket.check_spendable(&agent, self.state.bundle.digest(), now)
-        {
-            return Ok(refused(refusal));
-        }
-        let executed = Executed {
-            decision_id,
-            decision,
-            approval_id: ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
-            success,
-            result_hash,
-            usage,
-            charge: charged.raised_by(usage),
-        };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        apply_executed(&mut agent, ticket.as_mut(), &executed, now, index);
-        let entry = chain.entry(&id, now, Body::Executed(Box::new(executed)));
-        let answer = self.append(entry)?;
-        self.agents.insert(id, (Some(Arc::new(agent)), true));
-        self.executions.insert(decision, index);
-        self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
-        Ok(answer)
-    }
-
-    /// A ruling of an agent by its id.
-    fn find_ruling(&mut self, agent: &str, decision_id: &str) -> Result<Option<(u64, Ruled)>, Trouble> {
-        let Some(index) = self.state.ids.open(decision_id).filter(|index| *index < self.next_index()) else {
-            return Ok(None);
-        };
-        let entry = match self.entry_bytes(index)? {
-            Some(bytes) => Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?,
-            None => return Ok(None),
-        };
-        let own = entry.agent.as_deref() == Some(agent);
-        let ruled = entry.body.into_ruled().filter(|ruled| own && ruled.decision_id == decision_id);
-        Ok(ruled.map(|ruled| (index, ruled)))
-    }
-
-    fn change(&mut self, id: &str, change: Body) -> Result<Answer, Trouble> {
-        let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
-        let now = self.state.clock.max(agent.last_at);
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        apply_to_agent(&mut agent, &change, now, index);
-        let entry = chain.entry(id, now, change);
-        let outbox = self.events(&agent, &entry, now, index);
-        let answer = self.append(entry)?;
-        if let Answer::Recorded(recorded) = &answer
-            && let Body::TokenRotated(rotated) = &recorded.entry.body
-        {
-            self.tokens.push((rotated.token, id.to_owned()));
-        }
-        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
-        self.outbox.extend(outbox);
-        Ok(answer)
-    }
-
-    fn erase_texts(&mut self, id: &str, by: Actor, reason: Option<String>) -> Result<Answer, Trouble> {
-        let in_batch = self.texts.iter().filter(|text| text.agent == id).count();
-        let stored = if self.erased.iter().any(|erased| erased == id) { 0 } else { self.txn.texts_count(id)? };
-        let texts = stored.saturating_add(u64::try_from(in_batch).unwrap_or(0));
-        let answer = self.change(id, Body::TextsErased(TextsErased { texts, by, reason }))?;
-        if matches!(answer, Answer::Recorded(_)) {
-            self.texts.retain(|text| text.agent != id);
-            for ((agent, _), kept) in &mut self.kept {
-                if agent == id {
-                    kept.corrected = None;
-                }
-            }
-            self.erased.push(id.to_owned());
-        }
-        Ok(answer)
-    }
-
-    fn create_key(&mut self, mut key: OperatorKey) -> Result<Answer, Trouble> {
-        key.created_at = self.state.clock;
-        if self.operator_key(&key.key_id)?.is_some() {
-            return Err(Trouble::Internal);
-        }
-        let body = Body::KeyCreated(KeyCreated { key: key.clone() });
-        let answer = self.append(Entry::new(None, self.state.clock, body))?;
-        self.keys.insert(key.key_id.clone(), key);
-        Ok(answer)
-    }
-
-    fn revoke_key(&mut self, revoked: KeyRevoked) -> Result<Answer, Trouble> {
-        let Some(mut key) = self.operator_key(&revoked.key_id)?.filter(|key| !key.revoked) else {
-            return Ok(Answer::Refused(Code::OperatorKeyUnknown));
-        };
-        let answer = self.append(Entry::new(None, self.state.clock, Body::KeyRevoked(revoked)))?;
-        key.revoked = true;
-        self.keys.insert(key.key_id.clone(), key);
-        Ok(answer)
-    }
-
-    fn operator_key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
-        match self.keys.get(id) {
-            Some(key) => Ok(Some(key.clone())),
-            None => self.txn.key(id),
-        }
-    }
-
-    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
-        match self.tickets.get(id) {
-            Some(ticket) => Ok(Some(ticket.clone())),
-            None => self.txn.ticket(id),
-        }
     }
 
     fn malformed(
@@ -970,29 +523,6 @@ impl Batch<'_> {
     }
 }
 
-/// Who asks for a command that needs an operator's key, and which keys will do.
-fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])> {
-    match command {
-        Command::Register { by, .. } => Some((by, &[Role::Registrar, Role::Admin])),
-        Command::Resolve { by, .. } => Some((by, &[Role::Approver, Role::Admin])),
-        Command::RequestTrust(request) => request.by.as_ref().map(|by| (by, &[Role::Admin][..])),
-        Command::Change { change: AgentChange::Status(StatusChanged { by, .. }), .. }
-        | Command::Change { change: AgentChange::Mode(ModeChanged { by, .. }), .. }
-        | Command::Change { change: AgentChange::Token(TokenRotated { by, .. }), .. }
-        | Command::EraseTexts { by, .. }
-        | Command::RevokeKey(KeyRevoked { by, .. })
-        | Command::RotateSigningKey(SigningKeyRotated { by, .. }) => Some((by, &[Role::Admin])),
-        Command::CreateKey(key) => Some((&key.created_by, &[Role::Admin])),
-        Command::Rule(_)
-        | Command::Activate(_)
-        | Command::CountUnauthenticated(_)
-        | Command::BeginState(_)
-        | Command::EndState(_)
-        | Command::Execute(_)
-        | Command::Delivered(_) => None,
-    }
-}
-
 /// Where in its agent's chain of entries the next one stands.
 struct Chain {
     next: u64,
@@ -1013,13 +543,6 @@ impl Chain {
     /// The last entry got this index.
     fn went_on(&mut self, index: u64) {
         self.previous = index;
-    }
-}
-
-fn refused(refusal: TicketRefusal) -> Answer {
-    match refusal {
-        TicketRefusal::Code(code) => Answer::Refused(code),
-        TicketRefusal::Budget(breach) => Answer::BudgetSpent(breach),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | what happens to a command, in order | `batch.rs` |
+//! | what happens to a command, in order | `batch.rs` and below it |
 //! | the thread around it, the queue, the answers | `writer.rs` |
 //! | what a store must do | `store.rs`; `memory.rs` and `sqlite.rs` do it, the latter with `layout.rs` |
 //! | what is checked before the first command | `recovery.rs` |

@@ -1,0 +1,226 @@
+//! What the writer is asked to do, and what became of it.
+
+use std::sync::Arc;
+
+use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Profile, Trust, Usage, Verdict};
+use interlock_core::bundle::Bundle;
+use interlock_core::ledger::{
+    Body, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey, Role, SigningKeyRotated, StateIntent, StateOutcome,
+    StatusChanged, TokenRotated, UnauthenticatedRequests,
+};
+use interlock_core::{Code, Denial, Digest};
+
+/// What the writer is asked to do.
+#[derive(Debug, Clone)]
+pub enum Command {
+    /// Record a new agent.
+    Register {
+        /// What was said about it; its time is set by the writer.
+        profile: Box<Profile>,
+        /// The SHA-256 of its token.
+        token: Digest,
+        /// How far it is trusted.
+        trust: Trust,
+        /// Who registers it.
+        by: Actor,
+    },
+    /// Rule on a request.
+    Rule(Box<RuleCommand>),
+    /// Put a bundle into force, unless it is.
+    Activate(Arc<Bundle>),
+    /// Record how many requests proved no identity.
+    CountUnauthenticated(UnauthenticatedRequests),
+    /// Record that a state file is about to be replaced.
+    BeginState(StateIntent),
+    /// Record what became of that.
+    EndState(StateOutcome),
+    /// Record what a person decided on a ticket, if it can be decided.
+    Resolve {
+        /// The ticket.
+        approval_id: String,
+        /// Yes or no.
+        verdict: Verdict,
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Open a ticket for more trust.
+    RequestTrust(Box<TrustRequest>),
+    /// Record that what was let run has run.
+    Execute(Box<Execution>),
+    /// Record a change of the agent itself.
+    Change {
+        /// The agent.
+        agent: String,
+        /// The change.
+        change: AgentChange,
+    },
+    /// Remove the kept texts of an agent.
+    EraseTexts {
+        /// The agent.
+        agent: String,
+        /// Who.
+        by: Actor,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Record a new key of an operator; its time is set by the writer.
+    CreateKey(Box<OperatorKey>),
+    /// Record that a key counts no more.
+    RevokeKey(KeyRevoked),
+    /// Record that attestations are signed by another key.
+    RotateSigningKey(SigningKeyRotated),
+    /// These events need no more delivery; nothing is recorded.
+    Delivered(Vec<u64>),
+}
+
+/// What operators change about an agent.
+#[derive(Debug, Clone)]
+pub enum AgentChange {
+    /// It is suspended or reactivated.
+    Status(StatusChanged),
+    /// Refusals hold for it, or are only shown.
+    Mode(ModeChanged),
+    /// It has another token.
+    Token(TokenRotated),
+}
+
+impl From<AgentChange> for Body {
+    fn from(change: AgentChange) -> Body {
+        match change {
+            AgentChange::Status(changed) => Body::StatusChanged(changed),
+            AgentChange::Mode(changed) => Body::ModeChanged(changed),
+            AgentChange::Token(rotated) => Body::TokenRotated(rotated),
+        }
+    }
+}
+
+/// A request for more trust.
+#[derive(Debug, Clone)]
+pub struct TrustRequest {
+    /// The agent.
+    pub agent: String,
+    /// The SHA-256 of the token it came with; none if an operator asks.
+    pub token: Option<Digest>,
+    /// The operator who asks; none if it is the agent itself.
+    pub by: Option<Actor>,
+    /// The level that is asked for.
+    pub to_level: Trust,
+    /// The level the caller believes there is.
+    pub from_level: Option<Trust>,
+    /// Why, in the caller's words.
+    pub justification: Option<String>,
+    /// What the ledger says for and against it.
+    pub merits: Merits,
+}
+
+/// What has run.
+#[derive(Debug, Clone)]
+pub struct Execution {
+    /// The agent.
+    pub agent: String,
+    /// The SHA-256 of the token it came with.
+    pub token: Digest,
+    /// The decision that let it run.
+    pub decision_id: String,
+    /// Whether it succeeded.
+    pub success: bool,
+    /// The SHA-256 of its result.
+    pub result_hash: Option<String>,
+    /// What it used.
+    pub usage: Usage,
+}
+
+/// A request of an agent.
+#[derive(Debug, Clone)]
+pub struct RuleCommand {
+    /// The agent it names.
+    pub agent: String,
+    /// The SHA-256 of the token it came with.
+    pub token: Digest,
+    /// What it asks.
+    pub request: Request,
+    /// Under which key its answer can be asked for again.
+    pub idempotency: Option<Idempotency>,
+    /// The corrected text that came with the evidence.
+    pub corrected: Option<String>,
+    /// The text of the request, in case it is to be kept.
+    pub text: Option<Arc<str>>,
+}
+
+/// What a request asks.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// A well-formed question.
+    Facts {
+        /// What the edge read.
+        facts: Box<Facts>,
+        /// What verifiers found, if they ran.
+        evidence: Option<Evidence>,
+    },
+    /// Something that cannot be asked.
+    Malformed {
+        /// Why.
+        code: Code,
+        /// In words.
+        message: String,
+    },
+}
+
+/// What became of a command.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// It is on record.
+    Recorded(Box<Recorded>),
+    /// The text has to be read first, under this bundle.
+    NeedsEvidence(Arc<Bundle>),
+    /// A state file may not be replaced now.
+    Blocked(Box<Denial>),
+    /// Refused without an entry: unknown agent, wrong token, key used for another request.
+    Refused(Code),
+    /// A ticket cannot be approved: the budget is spent. It stays as it is.
+    BudgetSpent(Box<Breach>),
+    /// Done, and nothing had to be recorded.
+    Done,
+    /// Our trouble. Nothing is approved.
+    Fault(Code),
+}
+
+/// A recorded entry.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The entry.
+    pub entry: Entry,
+    /// Where it stands in the ledger.
+    pub index: u64,
+    /// The hash of its bytes.
+    pub leaf: Digest,
+    /// It was recorded by an earlier request with the same key.
+    pub replayed: bool,
+    /// The corrected text, if the decision is CORRECTED.
+    pub corrected: Option<String>,
+}
+
+/// Who asks for a command that needs an operator's key, and which keys will do.
+pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])> {
+    match command {
+        Command::Register { by, .. } => Some((by, &[Role::Registrar, Role::Admin])),
+        Command::Resolve { by, .. } => Some((by, &[Role::Approver, Role::Admin])),
+        Command::RequestTrust(request) => request.by.as_ref().map(|by| (by, &[Role::Admin][..])),
+        Command::Change { change: AgentChange::Status(StatusChanged { by, .. }), .. }
+        | Command::Change { change: AgentChange::Mode(ModeChanged { by, .. }), .. }
+        | Command::Change { change: AgentChange::Token(TokenRotated { by, .. }), .. }
+        | Command::EraseTexts { by, .. }
+        | Command::RevokeKey(KeyRevoked { by, .. })
+        | Command::RotateSigningKey(SigningKeyRotated { by, .. }) => Some((by, &[Role::Admin])),
+        Command::CreateKey(key) => Some((&key.created_by, &[Role::Admin])),
+        Command::Rule(_)
+        | Command::Activate(_)
+        | Command::CountUnauthenticated(_)
+        | Command::BeginState(_)
+        | Command::EndState(_)
+        | Command::Execute(_)
+        | Command::Delivered(_) => None,
+    }
+}

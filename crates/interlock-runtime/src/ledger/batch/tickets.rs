@@ -1,0 +1,208 @@
+//! Tickets: what a person decides, who asks for trust, and what is reported as done. Whether it may be is decided by
+//! `interlock_core::action::Ticket`; here it is read, recorded and put into rows.
+
+use std::sync::Arc;
+
+use interlock_core::Code;
+use interlock_core::action::{
+    Actor, Agent, AgentStatus, Charge, Conversation, Ticket, TicketRefusal, TicketSubject, Verdict,
+};
+use interlock_core::bundle::Payloads;
+use interlock_core::ledger::{
+    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, apply_executed, apply_resolved,
+    apply_trust_requested,
+};
+
+use super::{Answer, Batch, Chain, Execution, Trouble, TrustRequest, digest_of_text};
+use crate::ledger::store::StoreFault;
+
+impl Batch<'_> {
+    pub(super) fn resolve(
+        &mut self,
+        approval_id: &str,
+        verdict: Verdict,
+        by: Actor,
+        reason: Option<String>,
+    ) -> Result<Answer, Trouble> {
+        let Some(mut ticket) = self.ticket(approval_id)? else { return Ok(Answer::Refused(Code::ApprovalUnknown)) };
+        let id = ticket.agent.clone();
+        let Some(agent) = self.agent(&id)? else { return Err(Trouble::Internal) };
+        let now = self.state.clock.max(agent.last_at);
+        let bundle = &self.state.bundle;
+        if let Err(refusal) = ticket.check_decidable(verdict, &agent, bundle.digest(), now) {
+            return Ok(refused(refusal));
+        }
+        let charge = match (&ticket.subject, verdict) {
+            (TicketSubject::Action(action), Verdict::Approved) => action.charge,
+            (TicketSubject::Action(_) | TicketSubject::Trust(_), _) => Charge::default(),
+        };
+        let expires_at = match verdict {
+            Verdict::Approved => now.saturating_add(bundle.ticket_expiry_ms()),
+            Verdict::Denied => ticket.expires_at,
+        };
+        let (approval_id, opened) = (ticket.approval_id.clone(), ticket.opened);
+        let resolved = ApprovalResolved { approval_id, opened, verdict, by, reason, expires_at, charge };
+        let key = match &ticket.subject {
+            TicketSubject::Action(action) => Some((id.clone(), action.conversation.clone())),
+            TicketSubject::Trust(_) => None,
+        };
+        let mut row = match &key {
+            Some(key) => self.conversation(key)?,
+            None => Conversation::default(),
+        };
+        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
+        let mut chain = Chain::new(&agent);
+        let risen = apply_resolved(&mut agent, &mut row, &mut ticket, &resolved, now, index);
+        let first = chain.entry(&id, now, Body::ApprovalResolved(Box::new(resolved)));
+        let events = self.events(&agent, &first, now, index);
+        let (mut entries, mut outbox) = (vec![first], events);
+        if let Some(changed) = risen {
+            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
+        }
+        let answer = self.append_all(entries)?;
+        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        if let Some(key) = key.filter(|_| verdict == Verdict::Approved) {
+            self.conversations.insert(key, (row, true));
+        }
+        self.forgotten.push((id, ticket.opened));
+        self.tickets.insert(ticket.approval_id.clone(), ticket);
+        self.outbox.extend(outbox);
+        Ok(answer)
+    }
+
+    pub(super) fn request_trust(&mut self, request: TrustRequest) -> Result<Answer, Trouble> {
+        let TrustRequest { agent: id, token, by, to_level, from_level, justification, merits } = request;
+        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        if token.is_some_and(|token| !agent.has_token(token)) || (token.is_none() && by.is_none()) {
+            return Ok(Answer::Refused(Code::AgentToken));
+        }
+        if agent.status == AgentStatus::Suspended {
+            return Ok(Answer::Refused(Code::AgentSuspended));
+        }
+        let now = self.state.clock.max(agent.last_at);
+        if to_level <= agent.trust || from_level.is_some_and(|level| level != agent.trust) {
+            return Ok(Answer::Refused(Code::ApprovalStale));
+        }
+        let bundle = Arc::clone(&self.state.bundle);
+        if agent.waits_for_trust(now) || agent.open_count(now) >= bundle.open_tickets_max() {
+            return Ok(Answer::Refused(Code::ApprovalsOpen));
+        }
+        let (index, expires_at) = (self.next_index(), now.saturating_add(bundle.ticket_expiry_ms()));
+        let until = match bundle.payloads() {
+            Payloads::None => None,
+            Payloads::Pending => Some(Some(expires_at)),
+            Payloads::All => Some(None),
+        };
+        let kept = justification.zip(until).map(|(text, until)| self.salted(&id, index, text, until)).transpose()?;
+        let requested = TrustRequested {
+            approval_id: self.approval_id()?,
+            expires_at,
+            bundle: bundle.digest(),
+            from_level: agent.trust,
+            to_level,
+            merits,
+            text: kept.as_ref().map(digest_of_text),
+            by,
+        };
+        let mut agent = Agent::clone(&agent);
+        let mut chain = Chain::new(&agent);
+        let ticket = apply_trust_requested(&mut agent, &requested, now, index);
+        let entry = chain.entry(&id, now, Body::TrustRequested(Box::new(requested)));
+        let outbox = self.events(&agent, &entry, now, index);
+        let answer = self.append(entry)?;
+        self.agents.insert(id, (Some(Arc::new(agent)), true));
+        self.tickets.insert(ticket.approval_id.clone(), ticket);
+        self.texts.extend(kept);
+        self.outbox.extend(outbox);
+        Ok(answer)
+    }
+
+    pub(super) fn execute(&mut self, execution: Execution) -> Result<Answer, Trouble> {
+        let Execution { agent: id, token, decision_id, success, result_hash, usage } = execution;
+        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        if !agent.has_token(token) {
+            return Ok(Answer::Refused(Code::AgentToken));
+        }
+        if agent.status == AgentStatus::Suspended {
+            return Ok(Answer::Refused(Code::AgentSuspended));
+        }
+        let Some((decision, ruled)) = self.find_ruling(&id, &decision_id)? else {
+            return Ok(Answer::Refused(Code::ExecutionUnknown));
+        };
+        let reported = match self.executions.get(&decision) {
+            Some(_) => true,
+            None => self.txn.execution(decision)?.is_some(),
+        };
+        if reported {
+            return Ok(Answer::Refused(Code::ExecutionReported));
+        }
+        let now = self.state.clock.max(agent.last_at);
+        let dry_run = ruled.facts.as_ref().is_none_or(|facts| facts.dry_run);
+        let ticket = match &ruled.ticket {
+            // Without its row nobody can tell whether it was approved.
+            Some(opened) => Some(self.ticket(&opened.approval_id)?.ok_or(Trouble::Internal)?),
+            None => None,
+        };
+        let undecided = ticket.as_ref().is_some_and(|ticket| ticket.resolution.is_none());
+        let (mut ticket, charged) = match (&ruled.ticket, ticket) {
+            // In observe mode a refused call may have run all the same; saying so is welcome and spends nothing.
+            _ if ruled.observed && !dry_run && (undecided || !ruled.ruling.decision.consumes_step()) => {
+                (None, Charge::default())
+            }
+            (Some(opened), ticket) => (ticket, opened.charge),
+            (None, _) if ruled.ruling.decision.lets_run() && !dry_run => (None, ruled.ruling.charge),
+            (None, _) => return Ok(Answer::Refused(Code::ExecutionNotAllowed)),
+        };
+        if let Some(ticket) = &ticket
+            && let Err(refusal) = ticket.check_spendable(&agent, self.state.bundle.digest(), now)
+        {
+            return Ok(refused(refusal));
+        }
+        let executed = Executed {
+            decision_id,
+            decision,
+            approval_id: ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
+            success,
+            result_hash,
+            usage,
+            charge: charged.raised_by(usage),
+        };
+        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
+        let mut chain = Chain::new(&agent);
+        apply_executed(&mut agent, ticket.as_mut(), &executed, now, index);
+        let entry = chain.entry(&id, now, Body::Executed(Box::new(executed)));
+        let answer = self.append(entry)?;
+        self.agents.insert(id, (Some(Arc::new(agent)), true));
+        self.executions.insert(decision, index);
+        self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
+        Ok(answer)
+    }
+
+    /// A ruling of an agent by its id.
+    fn find_ruling(&mut self, agent: &str, decision_id: &str) -> Result<Option<(u64, Ruled)>, Trouble> {
+        let Some(index) = self.state.ids.open(decision_id).filter(|index| *index < self.next_index()) else {
+            return Ok(None);
+        };
+        let entry = match self.entry_bytes(index)? {
+            Some(bytes) => Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?,
+            None => return Ok(None),
+        };
+        let own = entry.agent.as_deref() == Some(agent);
+        let ruled = entry.body.into_ruled().filter(|ruled| own && ruled.decision_id == decision_id);
+        Ok(ruled.map(|ruled| (index, ruled)))
+    }
+
+    pub(super) fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
+        match self.tickets.get(id) {
+            Some(ticket) => Ok(Some(ticket.clone())),
+            None => self.txn.ticket(id),
+        }
+    }
+}
+
+fn refused(refusal: TicketRefusal) -> Answer {
+    match refusal {
+        TicketRefusal::Code(code) => Answer::Refused(code),
+        TicketRefusal::Budget(breach) => Answer::BudgetSpent(breach),
+    }
+}
