@@ -26,6 +26,7 @@ use interlock_runtime::startup::{
     DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key,
 };
 use interlock_runtime::state_commit::settle_open_commits;
+use interlock_verifiers::Ground;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -214,7 +215,7 @@ pub(crate) fn own_places(more: &[&Path], places: &Places) -> Result<Vec<String>,
     Ok(resolved)
 }
 
-/// Reads `interlock.toml` and the JSON files beside it.
+/// Reads `interlock.toml` and the files beside it that it may name.
 pub(crate) fn load_bundle(
     given: Option<&Path>,
     data: &Path,
@@ -236,8 +237,9 @@ pub(crate) fn load_bundle(
     for entry in fs::read_dir(&directory).map_err(|error| unreadable(&directory, error))? {
         let path = entry.map_err(|error| unreadable(&directory, error))?.path();
         check_files(&path)?;
-        let is_json = path.extension().is_some_and(|extension| extension == "json");
-        if let (true, Some(name)) = (is_json, path.file_name().and_then(|name| name.to_str())) {
+        let is_named =
+            path.extension().is_some_and(|extension| ["json", "sql", "toml"].iter().any(|it| extension == *it));
+        if let (true, Some(name)) = (is_named, path.file_name().and_then(|name| name.to_str())) {
             files.insert(name.to_owned(), fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?);
         }
     }
@@ -245,6 +247,7 @@ pub(crate) fn load_bundle(
     let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
     let bundle = Bundle::load_for(&text, &files, required, own_places);
     let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
+    Ground::load(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     Ok((bundle, path.display().to_string()))
 }
 

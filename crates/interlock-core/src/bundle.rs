@@ -1,5 +1,7 @@
 //! A bundle: what an operator configures. It extends or tightens what is built in and loosens nothing.
 
+mod engines;
+
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -10,6 +12,8 @@ use crate::digest::Digest;
 use crate::json;
 use crate::rule::{RuleFinding, RuleSource, Rules};
 use crate::state::StateGuard;
+
+pub use engines::{ShellSettings, SqlSettings};
 
 /// The format of bundles this version reads.
 const FORMAT: u32 = 1;
@@ -62,6 +66,8 @@ struct Settings {
     limits: Option<LimitSettings>,
     principals: BTreeMap<String, Webhook>,
     checkpoints: Option<CheckpointSettings>,
+    sql: Option<SqlSettings>,
+    shell: Option<ShellSettings>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,6 +165,8 @@ struct BundleFile {
     #[serde(default)]
     principals: BTreeMap<String, WebhookFile>,
     checkpoints: Option<CheckpointFile>,
+    sql: Option<SqlSettings>,
+    shell: Option<ShellSettings>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -224,6 +232,10 @@ struct BundleText {
     principals: BTreeMap<String, Webhook>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     checkpoints: Option<CheckpointSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sql: Option<SqlSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shell: Option<ShellSettings>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -299,6 +311,9 @@ impl Bundle {
             webhook: sink.webhook,
             secret: sink.secret.map(&mut hidden),
         });
+        let (mut sql, mut shell) = (file.sql, file.shell);
+        sql.as_mut().map_or(Ok(()), |sql| sql.read_files(files)).map_err(BundleError)?;
+        shell.as_mut().map_or(Ok(()), |shell| shell.read_files(files)).map_err(BundleError)?;
         let mut bundle = Bundle::resolve(&BundleText {
             format: FORMAT,
             actions,
@@ -313,6 +328,8 @@ impl Bundle {
             limits: file.limits,
             principals,
             checkpoints,
+            sql,
+            shell,
         })?;
         bundle.secrets = secrets;
         Ok(bundle)
@@ -359,6 +376,8 @@ impl Bundle {
             limits: source.limits,
             principals: source.principals.clone(),
             checkpoints: source.checkpoints.clone(),
+            sql: source.sql.clone(),
+            shell: source.shell.clone(),
         };
         settings.check()?;
         let secrets = BTreeMap::new();
@@ -435,6 +454,16 @@ impl Bundle {
     /// Where checkpoints are sent as well.
     pub fn checkpoints(&self) -> Option<&CheckpointSettings> {
         self.settings.checkpoints.as_ref()
+    }
+
+    /// What the operator says of databases.
+    pub fn sql(&self) -> Option<&SqlSettings> {
+        self.settings.sql.as_ref()
+    }
+
+    /// What the operator says of commands.
+    pub fn shell(&self) -> Option<&ShellSettings> {
+        self.settings.shell.as_ref()
     }
 
     /// A secret by its digest. A bundle that was read from the ledger has none.

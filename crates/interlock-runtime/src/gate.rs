@@ -9,7 +9,10 @@ use interlock_core::bundle::Bundle;
 use interlock_core::ledger::Idempotency;
 use interlock_core::rule::Then;
 use interlock_core::{Code, Digest};
-use interlock_verifiers::math;
+use interlock_verifiers::math::Math;
+use interlock_verifiers::shell::Shell;
+use interlock_verifiers::sql::Sql;
+use interlock_verifiers::{Ground, Verifier};
 
 use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 
@@ -17,8 +20,24 @@ use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 #[derive(Debug)]
 pub struct Gate {
     ledger: Ledger,
-    bundle: RwLock<Arc<Bundle>>,
+    active: RwLock<Arc<Active>>,
     in_flight: Mutex<HashSet<(String, String, StepNumber)>>,
+}
+
+/// The bundle in force and what it tells the verifiers.
+#[derive(Debug)]
+struct Active {
+    bundle: Arc<Bundle>,
+    /// None if the verifiers refuse what the bundle says: then nothing is evidence, and nothing is approved. A server
+    /// does not start with such a bundle.
+    ground: Option<Ground>,
+}
+
+impl Active {
+    fn new(bundle: Arc<Bundle>) -> Arc<Active> {
+        let ground = Ground::load(&bundle).ok();
+        Arc::new(Active { bundle, ground })
+    }
 }
 
 /// A well-formed request of an agent.
@@ -41,7 +60,7 @@ pub struct Asking<'a> {
 impl Gate {
     /// A gate in front of a ledger.
     pub fn new(ledger: Ledger, bundle: Arc<Bundle>) -> Gate {
-        Gate { ledger, bundle: RwLock::new(bundle), in_flight: Mutex::default() }
+        Gate { ledger, active: RwLock::new(Active::new(bundle)), in_flight: Mutex::default() }
     }
 
     /// The ledger.
@@ -51,22 +70,27 @@ impl Gate {
 
     /// The bundle in force.
     pub fn bundle(&self) -> Arc<Bundle> {
-        Arc::clone(&self.bundle.read().unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.active().bundle)
+    }
+
+    fn active(&self) -> Arc<Active> {
+        Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Prepares the command for a request: reads its text, unless it is refused without.
     pub fn prepare(&self, asking: &Asking<'_>) -> Command {
-        let bundle = self.bundle();
-        let skip = screen(&bundle, asking.agent, &asking.facts, self.ledger.now());
+        let active = self.active();
+        let skip = screen(&active.bundle, asking.agent, &asking.facts, self.ledger.now());
         let (evidence, corrected) =
-            if skip { (None, None) } else { examine_safely(&bundle, asking.facts.door, &asking.action) };
+            if skip { (None, None) } else { examine_safely(&active, asking.facts.door, &asking.action) };
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
 
     /// The command once more, after the writer asked for evidence under another bundle.
     pub fn prepare_again(&self, asking: &Asking<'_>, bundle: &Arc<Bundle>) -> Command {
-        let (evidence, corrected) = examine_safely(bundle, asking.facts.door, &asking.action);
-        *self.bundle.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(bundle);
+        let active = Active::new(Arc::clone(bundle));
+        let (evidence, corrected) = examine_safely(&active, asking.facts.door, &asking.action);
+        *self.active.write().unwrap_or_else(PoisonError::into_inner) = active;
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
 
@@ -114,13 +138,14 @@ struct Examined {
 }
 
 /// Reads the text of an action. A verifier that panics has found nothing, so nothing is approved.
-fn examine_safely(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
-    let examined = catch_unwind(AssertUnwindSafe(|| examine(bundle, door, action)));
+fn examine_safely(active: &Active, door: Door, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
+    let Some(ground) = &active.ground else { return (None, None) };
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(&active.bundle, ground, door, action)));
     examined.map_or((None, None), |examined| (Some(examined.evidence), examined.corrected))
 }
 
 /// The argument rules, and the verifier of its engine.
-fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
+fn examine(bundle: &Bundle, ground: &Ground, door: Door, action: &ActionText<'_>) -> Examined {
     let registered = bundle.registry().get(action.kind);
     let engine = match door {
         Door::Tools => Engine::ToolControl,
@@ -141,8 +166,8 @@ fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
     };
     let mut corrected = None;
     let check = |name: &str, passed| Check { name: name.to_owned(), passed };
-    match engine {
-        Engine::ToolControl => {
+    match verifier_of(engine) {
+        None if engine == Engine::ToolControl => {
             let kept = found.then != Some(Then::Deny);
             evidence.status = if kept { Status::Verified } else { Status::Failed };
             evidence.checks = ["registered", "permitted", "rules", "parameters"]
@@ -151,34 +176,33 @@ fn examine(bundle: &Bundle, door: Door, action: &ActionText<'_>) -> Examined {
             let row = registered.map_or("", |row| row.risk.as_str());
             evidence.certificate = Some(Digest::of(&[action.kind, "\n", row, "\n", &bundle.digest().to_string()]));
         }
-        Engine::Math => {
-            let query = action.query.and_then(|query| query.as_str()).map(|query| query.text()).unwrap_or("");
-            let expected = action.parameters.and_then(|parameters| parameters.get("expected"));
-            let expected = expected.map(|expected| match expected.as_str() {
-                Some(text) => text.text().to_owned(),
-                None => expected.source().to_owned(),
-            });
-            let outcome = math::verify(query, expected.as_deref());
-            evidence.version = math::VERSION;
-            evidence.status = match outcome.status {
-                interlock_verifiers::Status::Verified => Status::Verified,
-                interlock_verifiers::Status::Failed => Status::Failed,
-                interlock_verifiers::Status::Corrected => Status::Corrected,
-                interlock_verifiers::Status::Uncertain => Status::Uncertain,
-            };
+        None => evidence.checks = vec![check("engine_available", false)],
+        Some(verifier) => {
+            let outcome = verifier.verify(action, ground);
+            evidence.version = verifier.version();
+            evidence.status = outcome.status;
+            evidence.risk = outcome.risk;
             evidence.checks = outcome.checks.iter().map(|found| check(found.name, found.passed)).collect();
-            let certified = !outcome.certificate.is_empty();
-            evidence.certificate = certified.then(|| Digest::of(&[&outcome.certificate]));
+            evidence.certificate = outcome.evidence_digest(verifier, action);
+            evidence.hostile = outcome.hostile;
             corrected = outcome.corrected;
-            if action.code.is_some() {
-                // Code beside a calculation was read by nobody.
+            if action.code.is_some() && engine != Engine::Shell {
+                // Code beside a calculation or a statement was read by nobody.
                 evidence.status = evidence.status.max(Status::Uncertain);
+                evidence.risk = None;
                 evidence.checks.push(check("all_read", false));
             }
         }
-        Engine::Logic | Engine::Sql | Engine::Code | Engine::Fact => {
-            evidence.checks = vec![check("engine_available", false)];
-        }
     }
     Examined { evidence, corrected }
+}
+
+/// What reads the texts of an engine; `None` where nothing does.
+fn verifier_of(engine: Engine) -> Option<&'static dyn Verifier> {
+    match engine {
+        Engine::Math => Some(&Math),
+        Engine::Sql => Some(&Sql),
+        Engine::Shell => Some(&Shell),
+        Engine::Logic | Engine::Code | Engine::Fact | Engine::ToolControl => None,
+    }
 }

@@ -7,7 +7,11 @@
 //!
 //! | to find | look in |
 //! |---|---|
+//! | what every verifier is asked and hands back | [`Verifier`], [`Outcome`] |
+//! | what an operator says that a verdict may rest on | [`Ground`] |
 //! | arithmetic, exact | [`math`] |
+//! | database statements | [`sql`] |
+//! | command lines | [`shell`] |
 
 #![deny(
     clippy::unwrap_used,
@@ -20,7 +24,11 @@
     clippy::float_arithmetic
 )]
 
+mod ground;
 pub mod math;
 mod outcome;
+pub mod shell;
+pub mod sql;
 
-pub use outcome::{Check, Outcome, Status};
+pub use ground::Ground;
+pub use outcome::{Check, Outcome, Risk, Status, Verifier};

@@ -1,8 +1,29 @@
-//! What a verifier hands back, the same for every engine.
+//! What a verifier is asked, and what it hands back: the same for every engine.
 //!
 //! An outcome is evidence, not a ruling: it knows nothing of agents, trust or policy.
 
-use core::fmt;
+use interlock_core::Digest;
+use interlock_core::action::{ActionText, Engine};
+pub use interlock_core::action::{Risk, Status};
+use interlock_core::json::quote;
+
+use crate::ground::Ground;
+
+/// The version of the evidence's shape.
+const EVIDENCE_FORMAT: u32 = 1;
+
+/// A pure function from the text of an action to a finding.
+pub trait Verifier {
+    /// Its name.
+    fn engine(&self) -> Engine;
+
+    /// Its version. Rises when a text could get another outcome.
+    fn version(&self) -> u32;
+
+    /// Judges an action. What stands in the action is the agent's word and can only tighten; what stands in the ground
+    /// is the operator's.
+    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome;
+}
 
 /// What a verifier found.
 #[must_use]
@@ -10,26 +31,18 @@ use core::fmt;
 pub struct Outcome {
     /// The finding in one word.
     pub status: Status,
-    /// What was checked, in order, up to and including the first check that did not pass.
+    /// What the action does at worst, where the verifier knows better than the registry. A lower risk than the
+    /// registry's is a claim that the certificate proves.
+    pub risk: Option<Risk>,
+    /// What was checked, in order.
     pub checks: Vec<Check>,
     /// The claim put right; present exactly when the status is [`Status::Corrected`].
     pub corrected: Option<String>,
-    /// One line of JSON from which a third party can check the finding again; empty exactly when the status is
+    /// A JSON object on one line from which a third party can check the finding again; empty exactly when the status is
     /// [`Status::Uncertain`].
     pub certificate: String,
-}
-
-/// The finding in one word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// Proven right.
-    Verified,
-    /// Proven wrong.
-    Failed,
-    /// Proven wrong, and the right answer is known.
-    Corrected,
-    /// Neither proven nor disproven.
-    Uncertain,
+    /// The text is an attack, not a mistake.
+    pub hostile: bool,
 }
 
 /// One thing that was looked at.
@@ -43,20 +56,52 @@ pub struct Check {
     pub message: String,
 }
 
-impl Status {
-    /// The word used in certificates and answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Status::Verified => "VERIFIED",
-            Status::Failed => "FAILED",
-            Status::Corrected => "CORRECTED",
-            Status::Uncertain => "UNCERTAIN",
-        }
+impl Check {
+    /// A check that passed.
+    pub fn passed(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, passed: true, message: message.into() }
+    }
+
+    /// A check that did not.
+    pub fn failed(name: &'static str, message: impl Into<String>) -> Check {
+        Check { name, passed: false, message: message.into() }
     }
 }
 
-impl fmt::Display for Status {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+impl Outcome {
+    /// Nothing is known, for this reason.
+    pub fn uncertain(checks: Vec<Check>) -> Outcome {
+        Outcome {
+            status: Status::Uncertain,
+            risk: None,
+            checks,
+            corrected: None,
+            certificate: String::new(),
+            hostile: false,
+        }
     }
+
+    /// The evidence: one line of canonical JSON that names the engine, the text it judged and the certificate.
+    pub fn evidence(&self, verifier: &dyn Verifier, action: &ActionText<'_>) -> String {
+        let certificate = if self.certificate.is_empty() { "null" } else { &self.certificate };
+        let risk = self.risk.map_or_else(|| "null".to_owned(), |risk| quote(risk.as_str()));
+        let subject = interlock_core::action::fingerprint(action);
+        format!(
+            "{{\"action\":\"{subject}\",\"certificate\":{certificate},\"engine\":\"{}\",\"format\":{EVIDENCE_FORMAT},\
+             \"risk\":{risk},\"status\":\"{}\",\"version\":{}}}",
+            verifier.engine(),
+            self.status,
+            verifier.version(),
+        )
+    }
+
+    /// The SHA-256 of the evidence, if there is a certificate in it.
+    pub fn evidence_digest(&self, verifier: &dyn Verifier, action: &ActionText<'_>) -> Option<Digest> {
+        (!self.certificate.is_empty()).then(|| Digest::of(&[&self.evidence(verifier, action)]))
+    }
+}
+
+/// The text of a member of an action, if it is there and a string.
+pub(crate) fn text_of<'a>(value: Option<interlock_core::json::Value<'a>>) -> Option<&'a str> {
+    value.and_then(|value| value.as_str()).map(|text| text.text())
 }

@@ -167,6 +167,8 @@ words! {
         Code = "code",
         /// Claims against sources.
         Fact = "fact",
+        /// Command lines.
+        Shell = "shell",
         /// Governed tools: registry, permissions and rules.
         ToolControl = "tool_control",
     }

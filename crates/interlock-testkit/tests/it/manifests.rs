@@ -13,7 +13,7 @@ const ARROWS: [(&str, &[&str]); 6] = [
     ("interlock-verifiers", &["interlock-core"]),
     ("interlock-runtime", &["interlock-core", "interlock-verifiers"]),
     ("interlock-http", &["interlock-core", "interlock-runtime"]),
-    ("interlock-cli", &["interlock-core", "interlock-runtime", "interlock-http"]),
+    ("interlock-cli", &["interlock-verifiers", "interlock-core", "interlock-runtime", "interlock-http"]),
     ("interlock-testkit", &["interlock-core", "interlock-runtime", "interlock-http"]),
 ];
 

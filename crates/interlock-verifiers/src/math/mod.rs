@@ -41,13 +41,33 @@ use normal::{certificate, normal};
 use refusal::{Reason, Refusal};
 use value::{Exact, Value};
 
-use crate::outcome::{Check, Outcome, Status};
+use interlock_core::action::{ActionText, Engine};
+
+use crate::ground::Ground;
+use crate::outcome::{Check, Outcome, Status, Verifier, text_of};
 
 /// The version of this engine. Rises when a text could get another status or value.
 pub const VERSION: u32 = 1;
 
-/// The version of the certificate's shape.
-const CERTIFICATE_FORMAT: u32 = 1;
+/// The engine for actions: the claim is in `query`, and in `parameters.expected` if that is there.
+#[derive(Debug, Clone, Copy)]
+pub struct Math;
+
+impl Verifier for Math {
+    fn engine(&self) -> Engine {
+        Engine::Math
+    }
+
+    fn version(&self) -> u32 {
+        VERSION
+    }
+
+    fn verify(&self, action: &ActionText<'_>, _: &Ground) -> Outcome {
+        let expected = action.parameters.and_then(|parameters| parameters.get("expected"));
+        let expected = expected.map(|expected| expected.as_str().map_or(expected.source(), |text| text.text()));
+        verify(text_of(action.query).unwrap_or(""), expected)
+    }
+}
 
 const PARSED: Aim = Aim { name: "parsed", met: "the text is understood" };
 const WITHIN_LIMITS: Aim = Aim { name: "within_limits", met: "every value is within the limits" };
@@ -77,7 +97,7 @@ fn judge(query: &str, expected: Option<&str>) -> Result<Outcome, Refusal> {
             Err(refusal) if refusal.reason == Reason::DivisionByZero => {
                 let values: Vec<_> = sides.iter().map(|value| Some(value.to_string())).chain([None]).collect();
                 let certificate = certificate(&expression, &values, Status::Failed);
-                return Ok(Outcome { status: Status::Failed, checks: refused(&refusal), corrected: None, certificate });
+                return Ok(found(Status::Failed, refused(&refusal), None, certificate));
             }
             Err(refusal) => return Err(refusal),
         }
@@ -91,7 +111,12 @@ fn judge(query: &str, expected: Option<&str>) -> Result<Outcome, Refusal> {
     };
     let values: Vec<_> = sides.iter().map(|value| Some(value.to_string())).collect();
     let certificate = certificate(&expression, &values, status);
-    Ok(Outcome { status, checks: checks(&claim, broken), corrected, certificate })
+    Ok(found(status, checks(&claim, broken), corrected, certificate))
+}
+
+/// A finding with a certificate. That a calculation is right says nothing about what is done with it: no risk.
+fn found(status: Status, checks: Vec<Check>, corrected: Option<String>, certificate: String) -> Outcome {
+    Outcome { status, risk: None, checks, corrected, certificate, hostile: false }
 }
 
 /// The first link that does not hold. A link without a value on each side would be a refusal, never a link that holds.
@@ -142,7 +167,7 @@ fn checks(claim: &Claim, broken: Option<&Link>) -> Vec<Check> {
 }
 
 fn uncertain(refusal: &Refusal) -> Outcome {
-    Outcome { status: Status::Uncertain, checks: refused(refusal), corrected: None, certificate: String::new() }
+    Outcome::uncertain(refused(refusal))
 }
 
 /// The checks up to the one that a refusal is about.
@@ -161,10 +186,10 @@ struct Aim {
 
 impl Aim {
     fn passed(&self) -> Check {
-        Check { name: self.name, passed: true, message: self.met.to_owned() }
+        Check::passed(self.name, self.met)
     }
 
     fn failed(&self, message: String) -> Check {
-        Check { name: self.name, passed: false, message }
+        Check::failed(self.name, message)
     }
 }

@@ -6,7 +6,6 @@
 use super::claim::{Claim, Domain, Level, Operator};
 use super::lex::{Literal, Relation};
 use super::refusal::{Reason, Refusal};
-use super::{CERTIFICATE_FORMAT, VERSION};
 use crate::outcome::Status;
 
 /// The certificate: one line of canonical JSON.
@@ -16,10 +15,7 @@ use crate::outcome::Status;
 pub(super) fn certificate(expression: &str, values: &[Option<String>], status: Status) -> String {
     let quoted = values.iter().map(|value| value.as_ref().map_or("null".to_owned(), |value| format!("\"{value}\"")));
     let values = quoted.collect::<Vec<_>>().join(",");
-    format!(
-        "{{\"engine\":\"math\",\"expression\":\"{expression}\",\"format\":{CERTIFICATE_FORMAT},\
-         \"status\":\"{status}\",\"values\":[{values}],\"version\":{VERSION}}}"
-    )
+    format!("{{\"expression\":\"{expression}\",\"status\":\"{status}\",\"values\":[{values}]}}")
 }
 
 /// The normal text of a claim.

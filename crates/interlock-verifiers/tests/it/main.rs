@@ -1,0 +1,3 @@
+//! The verifiers from outside.
+
+mod math;
