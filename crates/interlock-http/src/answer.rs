@@ -1,11 +1,12 @@
 //! What is answered: status, body, and nothing that was not recorded.
 
 use axum::body::Body;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::action::{
-    Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Verification,
+    ActionText, Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Verification,
 };
+use interlock_core::json::quote;
 use interlock_core::ledger::Ruled;
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
@@ -13,6 +14,9 @@ use interlock_runtime::ledger::{Answer, Recorded};
 use crate::attest::carry;
 use crate::telemetry::note;
 use crate::write::{Object, time};
+
+/// How many headers most answers have.
+const USUAL_HEADERS: usize = 6;
 
 /// A request that gets no ruling.
 #[derive(Debug, Clone)]
@@ -109,6 +113,8 @@ impl IntoResponse for Refusal {
 pub(crate) fn json(status: StatusCode, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
+    // Room for what most answers get later: the limits and the length.
+    *response.headers_mut() = HeaderMap::with_capacity(USUAL_HEADERS);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
@@ -173,10 +179,10 @@ fn status_of(code: Code) -> StatusCode {
 
 /// What the answer needs to know of the request beside the entry.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct Asked<'a> {
     pub(crate) door: Door,
-    /// The action as JSON up to its query, and what follows it; to put a corrected query in between.
-    pub(crate) around_query: Option<(String, String)>,
+    /// The action, to put a corrected query in; none if there was none to be read.
+    pub(crate) action: Option<ActionText<'a>>,
     /// The token that the answer carries.
     pub(crate) attestation: Option<String>,
 }
@@ -193,7 +199,7 @@ pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
 }
 
 /// Renders what the writer answered to a request for a ruling.
-pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
+pub(crate) fn ruling(answer: Answer, asked: &Asked<'_>) -> Response {
     let ruled = recorded(answer).and_then(|recorded| match recorded.entry.body.ruled() {
         Some(ruled) => Ok(recorded_ruling(&recorded, ruled, asked)),
         None => Err(Refusal::of_code(Code::FaultInternal)),
@@ -201,7 +207,7 @@ pub(crate) fn ruling(answer: Answer, asked: &Asked) -> Response {
     ruled.unwrap_or_else(|refusal| refusal.decided().into_response())
 }
 
-fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Response {
+fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked<'_>) -> Response {
     let Ruling { decision, verification, error, charge: _, remaining } = &ruled.ruling;
     let status = error.as_ref().map_or(StatusCode::OK, |error| status_of(error.code));
     let mut object = Object::answer()
@@ -237,9 +243,22 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked) -> Respons
 }
 
 /// The action with its corrected query, as JSON.
-pub(crate) fn corrected_action(recorded: &Recorded, asked: &Asked) -> Option<String> {
-    let (corrected, (before, after)) = (recorded.corrected.as_ref()?, asked.around_query.as_ref()?);
-    Some(format!("{before}{}{after}", interlock_core::json::quote(corrected)))
+pub(crate) fn corrected_action(recorded: &Recorded, asked: &Asked<'_>) -> Option<String> {
+    let (corrected, action) = (recorded.corrected.as_ref()?, asked.action?);
+    action.query?;
+    let rest = [("code", action.code), ("target", action.target), ("parameters", action.parameters)];
+    let rest = rest.into_iter().filter_map(|(key, value)| {
+        let value = value?;
+        // The claim that was wrong does not belong in the corrected action.
+        let kept = value.as_object().filter(|_| value.get("expected").is_some()).map(|members| {
+            let kept = members.filter(|(key, _)| key.text() != "expected");
+            let kept = kept.map(|(key, value)| format!("{}:{}", quote(key.text()), value.source()));
+            format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
+        });
+        Some(format!(",\"{key}\":{}", kept.unwrap_or_else(|| value.source().to_owned())))
+    });
+    let rest = rest.collect::<String>();
+    Some(format!("{{\"type\":{},\"query\":{}{rest}}}", quote(action.kind), quote(corrected)))
 }
 
 fn is_dry_run(ruled: &Ruled) -> bool {
@@ -259,7 +278,7 @@ fn tool_fields(object: Object, ruled: &Ruled) -> Object {
         .raw("approved", decision.lets_run() && !is_dry_run(ruled))
         .optional_text("blocked_reason", error.as_ref().map(|error| error.message.as_str()))
         .raw("risk_assessment", risk.end())
-        .texts("policy_checks", passed.map(String::as_str))
+        .texts("policy_checks", passed.map(AsRef::as_ref))
 }
 
 fn verification_object(object: Object, verification: &Verification) -> Object {
@@ -268,8 +287,8 @@ fn verification_object(object: Object, verification: &Verification) -> Object {
         .text("status", status.as_str())
         .text("engine", engine.as_str())
         .text("risk_level", risk_level.as_str())
-        .texts("checks_passed", checks_passed.iter().map(String::as_str))
-        .texts("checks_failed", checks_failed.iter().map(String::as_str))
+        .texts("checks_passed", checks_passed.iter().map(AsRef::as_ref))
+        .texts("checks_failed", checks_failed.iter().map(AsRef::as_ref))
 }
 
 fn error_object(object: Object, error: &RulingError) -> Object {

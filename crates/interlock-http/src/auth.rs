@@ -7,13 +7,17 @@
 //! | approver | decide on tickets, read agents, activity and tickets |
 //! | admin | everything |
 
-use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, HeaderName};
 use interlock_core::action::{Actor, Agent, Trust};
 use interlock_core::ledger::Role;
 use interlock_core::{Code, Digest};
 
 use crate::Service;
 use crate::answer::Refusal;
+
+const AGENT_TOKEN: HeaderName = HeaderName::from_static("x-agent-token");
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
 /// What the headers carry.
 #[derive(Debug)]
@@ -57,13 +61,13 @@ impl Operator {
 impl Credentials {
     pub(crate) fn read(headers: &HeaderMap) -> Credentials {
         // A header that is no text is a wrong secret, not an absent one.
-        let digest = |name: &str| headers.get(name).map(|value| Digest::of_bytes(value.as_bytes()));
-        let bearer = headers.get("authorization").map(|value| {
+        let digest = |name: HeaderName| headers.get(name).map(|value| Digest::of_bytes(value.as_bytes()));
+        let bearer = headers.get(AUTHORIZATION).map(|value| {
             let bytes = value.as_bytes();
             let token = bytes.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
             Digest::of_bytes(token.map_or(&[], |(_, token)| token.trim_ascii()))
         });
-        Credentials { agent_token: digest("x-agent-token"), bearer, api_key: digest("x-api-key") }
+        Credentials { agent_token: digest(AGENT_TOKEN), bearer, api_key: digest(API_KEY) }
     }
 
     /// The token an agent came with, in the headers or in the body; two that differ are none.

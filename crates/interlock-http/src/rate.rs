@@ -280,13 +280,28 @@ impl Verdict {
     pub(crate) fn tell(self, mut response: Response) -> Response {
         let headers = response.headers_mut();
         if !self.allowed {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from(self.reset_seconds));
+            headers.insert(header::RETRY_AFTER, decimal(self.reset_seconds));
         }
-        headers.insert(LIMIT, HeaderValue::from(self.limit));
-        headers.insert(REMAINING, HeaderValue::from(self.remaining));
-        headers.insert(RESET, HeaderValue::from(self.reset_seconds));
+        headers.insert(LIMIT, decimal(self.limit));
+        headers.insert(REMAINING, decimal(self.remaining));
+        headers.insert(RESET, decimal(self.reset_seconds));
         response
     }
+}
+
+/// A number as a header, in one allocation; the conversion of the library takes two.
+fn decimal(number: u32) -> HeaderValue {
+    let (mut digits, mut left, mut length) = ([0; 10], number, 0_usize);
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0'.saturating_add(u8::try_from(left % 10).unwrap_or(0));
+        left /= 10;
+        length = length.saturating_add(1);
+        if left == 0 {
+            break;
+        }
+    }
+    let (_, digits) = digits.split_at(digits.len().saturating_sub(length));
+    HeaderValue::from_bytes(digits).unwrap_or_else(|_| HeaderValue::from(number))
 }
 
 impl Service {

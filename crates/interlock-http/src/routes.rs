@@ -9,7 +9,7 @@ use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -36,8 +36,11 @@ pub const OPENAPI: &str = include_str!("openapi.json");
 
 /// The largest body.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
+/// The largest body that is copied.
+const COPIED_BYTES_MAX: usize = 4096;
 /// How long a body may take to arrive.
 const BODY_TIME_MAX: Duration = Duration::from_secs(10);
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The longest Idempotency-Key.
 const KEY_BYTES_MAX: usize = 255;
 
@@ -267,7 +270,8 @@ impl Service {
             token.ok_or_else(Refusal::wrong_token)?;
         }
         let key = idempotency_key(request.headers());
-        let path = request.uri().path().to_owned();
+        // Only a request that can be asked again is compared with others.
+        let path = matches!(key, Ok(Some(_))).then(|| request.uri().path().to_owned()).unwrap_or_default();
         let bytes = read_body(request).await;
         let body = match bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes)) {
             Ok(body) => body,
@@ -308,7 +312,7 @@ impl Service {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(self.record_malformed(agent, token, &refusal, door).await);
         }
-        let mut asked = Asked { door, around_query: around_query(&action), attestation: None };
+        let mut asked = Asked { door, action: Some(action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
         let asking = Asking { agent, token, facts, action, idempotency, text };
         let command = self.gate.prepare(&asking);
@@ -339,7 +343,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, around_query: None, attestation: None })
+        answer::ruling(answer, &Asked { door, action: None, attestation: None })
     }
 
     fn count_decision(&self, answer: &Answer) {
@@ -352,27 +356,8 @@ impl Service {
     }
 }
 
-/// The action as JSON around its query, to put a corrected one in.
-fn around_query(action: &interlock_core::action::ActionText<'_>) -> Option<(String, String)> {
-    action.query?;
-    let kind = interlock_core::json::quote(action.kind);
-    let rest = [("code", action.code), ("target", action.target), ("parameters", action.parameters)];
-    let rest = rest.into_iter().filter_map(|(key, value)| {
-        let value = value?;
-        // The claim that was wrong does not belong in the corrected action.
-        let kept = value.as_object().filter(|_| value.get("expected").is_some()).map(|members| {
-            let kept = members.filter(|(key, _)| key.text() != "expected");
-            let kept =
-                kept.map(|(key, value)| format!("{}:{}", interlock_core::json::quote(key.text()), value.source()));
-            format!("{{{}}}", kept.collect::<Vec<_>>().join(","))
-        });
-        Some(format!(",\"{key}\":{}", kept.unwrap_or_else(|| value.source().to_owned())))
-    });
-    Some((format!("{{\"type\":{kind},\"query\":"), format!("{}}}", rest.collect::<String>())))
-}
-
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
-    match headers.get("idempotency-key").map(HeaderValue::as_bytes) {
+    match headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes) {
         None => Ok(None),
         Some(key) if key.is_empty() || key.len() > KEY_BYTES_MAX => {
             Err(malformed(format!("Idempotency-Key has 1 to {KEY_BYTES_MAX} bytes")))
@@ -388,10 +373,16 @@ pub(crate) async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
 }
 
+/// A small body as a copy. As a part of what the connection read it would keep that buffer, and while a request waits for
+/// its answer the connection would need another one.
+fn apart(body: Bytes) -> Bytes {
+    if body.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&body) } else { body }
+}
+
 pub(crate) async fn read_body(request: Request) -> Result<Bytes, Refusal> {
     let limited = Limited::new(request.into_body(), BODY_BYTES_MAX);
     match tokio::time::timeout(BODY_TIME_MAX, limited.collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Ok(body)) => Ok(apart(body.to_bytes())),
         Ok(Err(error)) if error.is::<LengthLimitError>() => {
             Err(Refusal::new(Code::RequestTooLarge, format!("a body has at most {BODY_BYTES_MAX} bytes")))
         }

@@ -21,8 +21,11 @@ use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 pub struct Gate {
     ledger: Ledger,
     active: RwLock<Arc<Active>>,
-    in_flight: Mutex<HashSet<(String, String, StepNumber)>>,
+    in_flight: Mutex<HashSet<Arc<InFlight>>>,
 }
+
+/// Agent, conversation and step.
+type InFlight = (String, String, StepNumber);
 
 /// The bundle in force and what it tells the verifiers.
 #[derive(Debug)]
@@ -82,14 +85,14 @@ impl Gate {
         let active = self.active();
         let skip = screen(&active.bundle, asking.agent, &asking.facts, self.ledger.now());
         let (evidence, corrected) =
-            if skip { (None, None) } else { examine_safely(&active, asking.facts.door, &asking.action) };
+            if skip { (None, None) } else { examine_safely(&active, &asking.facts, &asking.action) };
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
 
     /// The command once more, after the writer asked for evidence under another bundle.
     pub fn prepare_again(&self, asking: &Asking<'_>, bundle: &Arc<Bundle>) -> Command {
         let active = Active::new(Arc::clone(bundle));
-        let (evidence, corrected) = examine_safely(&active, asking.facts.door, &asking.action);
+        let (evidence, corrected) = examine_safely(&active, &asking.facts, &asking.action);
         *self.active.write().unwrap_or_else(PoisonError::into_inner) = active;
         command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
     }
@@ -97,8 +100,8 @@ impl Gate {
     /// Marks a step as being worked on; `None` if it is already. Losing the mark does no harm: the step is taken by its
     /// committed row and nothing else.
     pub fn reserve(self: &Arc<Self>, facts: &Facts, agent: &str) -> Option<Reservation> {
-        let key = (agent.to_owned(), facts.conversation.clone(), facts.step);
-        let fresh = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner).insert(key.clone());
+        let key = Arc::new((agent.to_owned(), facts.conversation.clone(), facts.step));
+        let fresh = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner).insert(Arc::clone(&key));
         fresh.then(|| Reservation { gate: Arc::clone(self), key })
     }
 
@@ -123,7 +126,7 @@ fn command(asking: &Asking<'_>, request: Request, corrected: Option<String>) -> 
 #[derive(Debug)]
 pub struct Reservation {
     gate: Arc<Gate>,
-    key: (String, String, StepNumber),
+    key: Arc<InFlight>,
 }
 
 impl Drop for Reservation {
@@ -138,16 +141,16 @@ struct Examined {
 }
 
 /// Reads the text of an action. A verifier that panics has found nothing, so nothing is approved.
-fn examine_safely(active: &Active, door: Door, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
+fn examine_safely(active: &Active, facts: &Facts, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
     let Some(ground) = &active.ground else { return (None, None) };
-    let examined = catch_unwind(AssertUnwindSafe(|| examine(&active.bundle, ground, door, action)));
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(&active.bundle, ground, facts, action)));
     examined.map_or((None, None), |examined| (Some(examined.evidence), examined.corrected))
 }
 
 /// The argument rules, and the verifier of its engine.
-fn examine(bundle: &Bundle, ground: &Ground, door: Door, action: &ActionText<'_>) -> Examined {
+fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<'_>) -> Examined {
     let registered = bundle.registry().get(action.kind);
-    let engine = match door {
+    let engine = match facts.door {
         Door::Tools => Engine::ToolControl,
         Door::Verify => registered.map_or(Engine::ToolControl, |row| row.engine),
     };
@@ -165,7 +168,7 @@ fn examine(bundle: &Bundle, ground: &Ground, door: Door, action: &ActionText<'_>
         hostile: false,
     };
     let mut corrected = None;
-    let check = |name: &str, passed| Check { name: name.to_owned(), passed };
+    let check = |name: &'static str, passed| Check { name: name.into(), passed };
     match verifier_of(engine) {
         None if engine == Engine::ToolControl => {
             let kept = found.then != Some(Then::Deny);
@@ -183,7 +186,7 @@ fn examine(bundle: &Bundle, ground: &Ground, door: Door, action: &ActionText<'_>
             evidence.status = outcome.status;
             evidence.risk = outcome.risk;
             evidence.checks = outcome.checks.iter().map(|found| check(found.name, found.passed)).collect();
-            evidence.certificate = outcome.evidence_digest(verifier, action);
+            evidence.certificate = outcome.evidence_digest(verifier, facts.fingerprint);
             evidence.hostile = outcome.hostile;
             corrected = outcome.corrected;
             if action.code.is_some() && engine != Engine::Shell {

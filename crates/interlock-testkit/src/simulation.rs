@@ -472,7 +472,7 @@ impl World {
             version: 1,
             status,
             risk: None,
-            checks: vec![Check { name: "simulated".to_owned(), passed: status == Status::Verified }],
+            checks: vec![Check { name: "simulated".into(), passed: status == Status::Verified }],
             rules: None,
             matched: Vec::new(),
             certificate: None,

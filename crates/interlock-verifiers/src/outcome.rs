@@ -83,9 +83,17 @@ impl Outcome {
 
     /// The evidence: one line of canonical JSON that names the engine, the text it judged and the certificate.
     pub fn evidence(&self, verifier: &dyn Verifier, action: &ActionText<'_>) -> String {
+        self.evidence_on(verifier, interlock_core::action::fingerprint(action))
+    }
+
+    /// The SHA-256 of the evidence on the action with this fingerprint, if there is a certificate in it.
+    pub fn evidence_digest(&self, verifier: &dyn Verifier, fingerprint: Digest) -> Option<Digest> {
+        (!self.certificate.is_empty()).then(|| Digest::of(&[&self.evidence_on(verifier, fingerprint)]))
+    }
+
+    fn evidence_on(&self, verifier: &dyn Verifier, subject: Digest) -> String {
         let certificate = if self.certificate.is_empty() { "null" } else { &self.certificate };
         let risk = self.risk.map_or_else(|| "null".to_owned(), |risk| quote(risk.as_str()));
-        let subject = interlock_core::action::fingerprint(action);
         format!(
             "{{\"action\":\"{subject}\",\"certificate\":{certificate},\"engine\":\"{}\",\"format\":{EVIDENCE_FORMAT},\
              \"risk\":{risk},\"status\":\"{}\",\"version\":{}}}",
@@ -93,11 +101,6 @@ impl Outcome {
             self.status,
             verifier.version(),
         )
-    }
-
-    /// The SHA-256 of the evidence, if there is a certificate in it.
-    pub fn evidence_digest(&self, verifier: &dyn Verifier, action: &ActionText<'_>) -> Option<Digest> {
-        (!self.certificate.is_empty()).then(|| Digest::of(&[&self.evidence(verifier, action)]))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The ruling on an action: every check in the documented order, pure and total.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::agent::{Agent, AgentStatus};
@@ -72,9 +74,9 @@ pub struct Verification {
     /// The risk the decision rests on.
     pub risk_level: Risk,
     /// What held.
-    pub checks_passed: Vec<String>,
+    pub checks_passed: Vec<Cow<'static, str>>,
     /// What did not.
-    pub checks_failed: Vec<String>,
+    pub checks_failed: Vec<Cow<'static, str>>,
 }
 
 /// What a ruling read of agent and conversation.
@@ -365,7 +367,7 @@ impl Question<'_> {
         }
         if status == Status::Failed {
             let failed: Vec<&str> =
-                evidence.checks.iter().filter(|check| !check.passed).map(|check| check.name.as_str()).collect();
+                evidence.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
             return (Decision::Denied, error(Code::VerificationFailed, &format!("failed: {}", failed.join(", "))));
         }
         let by_door = match (self.facts.door, asked.category) {

@@ -1,5 +1,7 @@
 //! What `decide` sees of a request: facts from its edge, evidence from its text.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use super::budget::Usage;
@@ -46,6 +48,9 @@ impl ActionName {
     }
 }
 
+/// What the text of most actions fits in, so that one allocation holds it.
+const USUAL_BYTES: usize = 256;
+
 /// The parts of an action that its fingerprint covers.
 #[derive(Debug, Clone, Copy)]
 pub struct ActionText<'a> {
@@ -63,20 +68,21 @@ pub struct ActionText<'a> {
 
 /// The SHA-256 of the canonical text of `{action_type,code,parameters,query,target}`.
 pub fn fingerprint(action: &ActionText<'_>) -> Digest {
-    let part = |value: Option<Value<'_>>| value.map_or_else(|| "null".to_owned(), json::canonical);
-    Digest::of(&[
-        "{\"action_type\":",
-        &json::quote(action.kind),
-        ",\"code\":",
-        &part(action.code),
-        ",\"parameters\":",
-        &part(action.parameters),
-        ",\"query\":",
-        &part(action.query),
-        ",\"target\":",
-        &part(action.target),
-        "}",
-    ])
+    let ActionText { kind, query, code, target, parameters } = *action;
+    let mut text = Vec::with_capacity(USUAL_BYTES);
+    text.extend_from_slice(b"{\"action_type\":");
+    json::append_quoted(&mut text, kind);
+    for (key, value) in [("code", code), ("parameters", parameters), ("query", query), ("target", target)] {
+        text.extend_from_slice(b",\"");
+        text.extend_from_slice(key.as_bytes());
+        text.extend_from_slice(b"\":");
+        match value {
+            Some(value) => json::append_canonical(&mut text, value),
+            None => text.extend_from_slice(b"null"),
+        }
+    }
+    text.push(b'}');
+    Digest::of_bytes(&text)
 }
 
 /// What the edge read from a well-formed request.
@@ -148,8 +154,8 @@ impl Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Its name.
-    pub name: String,
+    /// Its name; a verifier's own word, or read from an entry.
+    pub name: Cow<'static, str>,
     /// Whether it held.
     pub passed: bool,
 }

@@ -13,6 +13,13 @@ pub fn canonical(value: Value<'_>) -> String {
     write("", value, "", Numbers::AsWritten)
 }
 
+/// The canonical text of a value, after whatever there is already.
+pub(crate) fn append_canonical(out: &mut Vec<u8>, value: Value<'_>) {
+    let mut writer = Writer { nodes: value.document().nodes(), numbers: Numbers::AsWritten, out: core::mem::take(out) };
+    writer.value(value.index());
+    *out = writer.out;
+}
+
 /// The canonical text of a value with something around it, written in one go.
 pub(crate) fn canonical_between(before: &str, value: Value<'_>, after: &str) -> String {
     write(before, value, after, Numbers::AsWritten)
@@ -138,10 +145,15 @@ impl Writer<'_> {
 /// A text as a JSON string, in the spelling of canonical text but not normalised.
 pub fn quote(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len().saturating_add(2));
-    out.push(b'"');
-    write_escaped(text, &mut out);
-    out.push(b'"');
+    append_quoted(&mut out, text);
     String::from_utf8(out).unwrap_or_default()
+}
+
+/// [`quote`], after whatever there is already.
+pub(crate) fn append_quoted(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    write_escaped(text, out);
+    out.push(b'"');
 }
 
 fn write_escaped(text: &str, out: &mut Vec<u8>) {

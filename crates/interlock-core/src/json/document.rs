@@ -174,6 +174,10 @@ impl<'d> Value<'d> {
 
     /// The member with this key, compared after NFC, if the value is an object that has it.
     pub fn get(&self, key: &str) -> Option<Value<'d>> {
+        // ASCII is its own normal form, and it is what nearly every reader asks for.
+        if key.is_ascii() {
+            return self.get_normalized(key);
+        }
         self.as_object()?.find(|(name, _)| same_string(name, key)).map(|(_, value)| value)
     }
 

@@ -5,7 +5,10 @@
 
 use interlock_core::Digest;
 
+use crate::clock::push_hex;
+
 const PREFIX: &str = "dec_";
+const ID_BYTES: usize = 36;
 
 /// Makes ids and reads them.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +22,11 @@ impl DecisionIds {
 
     /// The id of the entry with this index.
     pub(super) fn seal(&self, index: u64, random: u64) -> String {
-        format!("{PREFIX}{random:016x}{:016x}", index ^ self.mask(random))
+        let mut id = String::with_capacity(ID_BYTES);
+        id.push_str(PREFIX);
+        push_hex(&mut id, &random.to_be_bytes());
+        push_hex(&mut id, &(index ^ self.mask(random)).to_be_bytes());
+        id
     }
 
     /// The index an id hides. A made-up id yields a made-up index: the entry there must bear the id.
@@ -47,8 +54,9 @@ impl DecisionIds {
 
     fn mask(&self, random: u64) -> u64 {
         let mut bytes = [0; 40];
-        let halves = self.0.bytes().into_iter().chain(random.to_be_bytes());
-        bytes.iter_mut().zip(halves).for_each(|(slot, byte)| *slot = byte);
+        let (secret, nonce) = bytes.split_at_mut(32);
+        secret.copy_from_slice(&self.0.bytes());
+        nonce.copy_from_slice(&random.to_be_bytes());
         Digest::of_bytes(&bytes).bytes().first_chunk().map_or(0, |chunk| u64::from_be_bytes(*chunk))
     }
 }

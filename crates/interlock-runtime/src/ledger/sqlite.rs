@@ -50,7 +50,9 @@ pub struct SqliteStore {
 #[derive(Debug, Default)]
 struct Remembered {
     agents: HashMap<String, Arc<Agent>>,
-    conversations: HashMap<(String, String), Conversation>,
+    /// By agent, then by id, so that looking one up makes no key.
+    conversations: HashMap<String, HashMap<String, Conversation>>,
+    conversations_len: usize,
     /// When old answers were last removed.
     kept_cleaned_at: Millis,
     /// When texts that nobody needs any more were last removed.
@@ -63,14 +65,16 @@ impl Remembered {
         if self.agents.len() >= REMEMBERED_LEN {
             self.agents.clear();
         }
-        if self.conversations.len() >= REMEMBERED_LEN {
+        if self.conversations_len >= REMEMBERED_LEN {
             self.conversations.clear();
+            self.conversations_len = 0;
         }
         for agent in changes.agents {
             self.agents.insert(agent.profile.agent_id.clone(), agent);
         }
         for (agent, id, row) in changes.conversations {
-            self.conversations.insert((agent, id), row);
+            let known = self.conversations.entry(agent).or_default().insert(id, row);
+            self.conversations_len = self.conversations_len.saturating_add(usize::from(known.is_none()));
         }
     }
 }
@@ -157,7 +161,7 @@ impl Txn for SqliteTxn<'_> {
     }
 
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {
-        match self.remembered.conversations.get(&(agent.to_owned(), id.to_owned())) {
+        match self.remembered.conversations.get(agent).and_then(|conversations| conversations.get(id)) {
             Some(row) => Ok(Some(row.clone())),
             None => read_conversation(self.connection, agent, id),
         }
@@ -224,10 +228,15 @@ impl Txn for SqliteTxn<'_> {
                 insert.execute(params![id, to_text(&*agent.profile)?, live])?;
             }
         }
-        let replace = "INSERT OR REPLACE INTO conversations (agent, id, row) VALUES (?1, ?2, ?3)";
-        let mut replace = self.connection.prepare_cached(replace)?;
+        let update = "UPDATE conversations SET row = ?3 WHERE agent = ?1 AND id = ?2";
+        let mut update = self.connection.prepare_cached(update)?;
         for (agent, id, row) in &changes.conversations {
-            replace.execute(params![agent, id, to_text(row)?])?;
+            // Most go on. In place they cost less than replaced, which removes the row and puts in another.
+            let row = to_text(row)?;
+            if update.execute(params![agent, id, row])? == 0 {
+                let insert = "INSERT INTO conversations (agent, id, row) VALUES (?1, ?2, ?3)";
+                self.connection.prepare_cached(insert)?.execute(params![agent, id, row])?;
+            }
         }
         for (path, row) in &changes.heads {
             let replace = "INSERT OR REPLACE INTO heads (path, row) VALUES (?1, ?2)";
