@@ -6,9 +6,9 @@
 use super::refusal::Reason;
 
 /// The longest text, in bytes; the query and the expected value each.
-pub const TEXT_BYTES_MAX: usize = 4_096;
+pub const TEXT_BYTES_MAX: usize = 16_384;
 /// The most numbers, operators, parentheses and relations in one text.
-pub const TOKENS_MAX: usize = 2_000;
+pub const TOKENS_MAX: usize = 8_000;
 /// The most parentheses open at the same time. The parser recurses no deeper.
 pub const DEPTH_MAX: usize = 100;
 /// The longest exponent of a number such as `1e3`, in digits without leading zeros. Any longer one is far over
@@ -21,6 +21,20 @@ pub const RESULT_BITS_MAX: u64 = 262_144;
 /// The most work for one claim, in operations on words of 64 bits. Bounds the time: sizes alone would allow a thousand
 /// divisions of fractions with numbers of the largest size.
 pub const WORK_MAX: u64 = 1 << 28;
+/// The most equations, and the most conclusions, in a system.
+pub const STATEMENTS_MAX: usize = 64;
+/// The most unknowns, and functions that stand for one, in a claim.
+pub const UNKNOWNS_MAX: usize = 64;
+/// The most terms of a polynomial.
+pub const TERMS_MAX: usize = 4_096;
+/// The most digits that something is said to be rounded to.
+pub const ROUNDING_DIGITS_MAX: u32 = 1_000;
+/// The bits after the point of irrational values, step by step until they can be told apart.
+pub(super) const PRECISION_BITS: [u32; 4] = [64, 256, 1_024, 4_096];
+/// The last of these steps.
+pub const PRECISION_BITS_MAX: u32 = 4_096;
+/// The largest operand of `exp`, and the largest integer part of an operand of `sin`, `cos` and `tan` in bits.
+pub(super) const ARGUMENT_MAX: u32 = 4_096;
 
 /// A limit that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +46,9 @@ pub(super) enum Limit {
     ValueBits,
     ResultBits,
     Work,
+    Terms,
+    Unknowns,
+    Argument,
 }
 
 /// What is left to spend on one claim.

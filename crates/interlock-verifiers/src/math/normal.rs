@@ -1,22 +1,13 @@
-//! The normal text of a claim, and the certificate.
+//! The normal text of a claim.
 //!
 //! Normal text is what a third party reads: ASCII, Python's operators, one blank around those with two operands, no
-//! parentheses but the necessary ones, no separators, `20%` as `20 / 100`. Read again, it is its own normal text.
+//! parentheses but the necessary ones, no separators, no units, `20%` as `20 / 100`. Read again, it is its own normal
+//! text.
 
-use super::claim::{Claim, Domain, Level, Operator};
+use super::claim::{Claim, Domain, Level, Operator, Rounding};
 use super::lex::{Literal, Relation};
 use super::refusal::{Reason, Refusal};
-use crate::outcome::Status;
-
-/// The certificate: one line of canonical JSON.
-///
-/// `values` has the value of each side, as `n` or `n/d` in lowest terms. Where it ends in `null`, that side divides by
-/// zero. Nothing needs escaping: normal text and values are made of digits, signs and blanks.
-pub(super) fn certificate(expression: &str, values: &[Option<String>], status: Status) -> String {
-    let quoted = values.iter().map(|value| value.as_ref().map_or("null".to_owned(), |value| format!("\"{value}\"")));
-    let values = quoted.collect::<Vec<_>>().join(",");
-    format!("{{\"expression\":\"{expression}\",\"status\":\"{status}\",\"values\":[{values}]}}")
-}
+use super::words::{Constant, Function};
 
 /// The normal text of a claim.
 pub(super) fn normal(claim: &Claim) -> Result<String, Refusal> {
@@ -24,6 +15,11 @@ pub(super) fn normal(claim: &Claim) -> Result<String, Refusal> {
     for link in &claim.links {
         text.push_str(relation_sign(link.relation));
         text.push_str(&link.side.fold(&mut Normal)?.text);
+    }
+    match claim.rounding {
+        None => {}
+        Some(Rounding::DecimalPlaces(digits)) => text.push_str(&format!(" to {digits} dp")),
+        Some(Rounding::SignificantFigures(digits)) => text.push_str(&format!(" to {digits} sf")),
     }
     Ok(text)
 }
@@ -33,23 +29,43 @@ pub(super) struct Normal;
 
 /// A text and how tightly its outermost operator binds.
 pub(super) struct Written {
-    text: String,
+    pub(super) text: String,
     level: Level,
 }
 
 impl Domain for Normal {
     type Value = Written;
 
-    fn number(&mut self, literal: &Literal) -> Result<Written, Reason> {
-        let mut text = literal.whole.clone();
+    fn number(&mut self, literal: &Literal<'_>) -> Result<Written, Reason> {
+        let mut text =
+            String::with_capacity(literal.whole.len().saturating_add(literal.fraction.len()).saturating_add(8));
+        text.push_str(&literal.whole);
         if !literal.fraction.is_empty() {
             text.push('.');
-            text.push_str(&literal.fraction);
+            text.push_str(literal.fraction);
         }
         if literal.exponent != 0 {
             text.push('e');
             text.push_str(&literal.exponent.to_string());
         }
+        Ok(Written { text, level: Level::Atom })
+    }
+
+    fn constant(&mut self, constant: Constant) -> Result<Written, Reason> {
+        Ok(Written { text: constant.name().to_owned(), level: Level::Atom })
+    }
+
+    fn variable(&mut self, name: &str) -> Result<Written, Reason> {
+        Ok(Written { text: name.to_owned(), level: Level::Atom })
+    }
+
+    fn call(&mut self, function: Function, operands: Vec<Written>) -> Result<Written, Reason> {
+        let mut text = format!("{}(", function.name());
+        for (index, operand) in operands.iter().enumerate() {
+            text.push_str(if index == 0 { "" } else { ", " });
+            text.push_str(&operand.text);
+        }
+        text.push(')');
         Ok(Written { text, level: Level::Atom })
     }
 
@@ -99,16 +115,21 @@ fn relation_sign(relation: Relation) -> &'static str {
         Relation::LessOrEqual => " <= ",
         Relation::Greater => " > ",
         Relation::GreaterOrEqual => " >= ",
+        Relation::Approximate => " ~= ",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::parse::parse;
+    use crate::math::claim::Statement;
+    use crate::math::statement::parse;
 
     fn normal_text(query: &str) -> String {
-        parse(query, None).and_then(|claim| normal(&claim)).expect(query)
+        match parse(query, None) {
+            Ok(Statement::Claim(claim)) => normal(&claim).expect(query),
+            other => panic!("{query}: {other:?}"),
+        }
     }
 
     #[test]
@@ -125,19 +146,11 @@ mod tests {
         #[rustfmt::skip]
         let queries = [
             "-(-(2^(3%)))^2*(1-(2-3))/(4/(5*6))", "7 % -3 - -2^-2", "20% + 7 % -3", "1 <= 2 ≠ 3 ÷ (4 % 5)",
-            "((2^3)^2)%", "(-2)^(-2)",
+            "((2^3)^2)%", "(-2)^(-2)", "80 + 15% - 5%", "2(3 + 4)x²y", "max(1, 200) + 5! = √2 to 3 sf", "$5 + 3% ≈ 5.2",
         ];
         for query in queries {
             let text = normal_text(query);
             assert_eq!(normal_text(&text), text);
         }
-    }
-
-    #[test]
-    fn a_certificate_is_one_line_with_its_keys_in_order() {
-        assert_eq!(
-            certificate("1 = 1 / 0", &[Some("1".to_owned()), None], Status::Failed),
-            r#"{"engine":"math","expression":"1 = 1 / 0","format":1,"status":"FAILED","values":["1",null],"version":1}"#
-        );
     }
 }

@@ -1,111 +1,207 @@
-//! Tokens to a claim.
+//! Tokens to expressions.
 //!
-//! The grammar is Python's, with `^` beside `**` and per cent added:
+//! The grammar is Python's, with `^` beside `**`, per cent, implicit multiplication and units added:
 //!
 //! ```text
-//! claim   = sum { relation sum }
 //! sum     = product { ("+" | "-") product }
-//! product = signed { ("*" | "/" | "//" | "%") signed }
-//! signed  = { "+" | "-" } atom [ "^" signed ]
-//! atom    = ( number | "(" sum ")" ) [ "%" ]
+//! product = signed { ("*" | "/" | "//" | "%" | "mod" | "of") signed | power }
+//! signed  = { "+" | "-" } power
+//! power   = atom [ "^" signed ]
+//! atom    = ( number [ unit ] | currency number | letter | constant | function "(" sum { "," sum } ")"
+//!           | "(" sum ")" | "√" atom ) { "!" | "²" | "³" } [ "%" ]
 //! ```
 //!
-//! What readers could take in two ways is not understood: `20%-5`, `5!=120`. Values are not known here.
+//! What readers could take in two ways is not understood: `20%-5`, `5!=120`, `1/2x`, `2^3x`. Values are not known here.
 
-use super::claim::{Claim, Expression, Level, Link, Operator, Step, StepKind};
-use super::lex::{Literal, Relation, Token, TokenKind, lex};
+use super::claim::{Expression, Level, Operator, Step, StepKind};
+use super::letters::Letters;
+use super::lex::{Comma, Literal, Token, TokenKind};
 use super::limits::{DEPTH_MAX, Limit};
 use super::refusal::{Reason, Refusal, Text};
+use super::signs::{Signs, is_slash, operator};
+use super::words::{Constant, Function, constant, function, is_letter, is_numbered};
 
-/// Reads a query and, where one is given, the value that is expected of it.
-pub(super) fn parse(query: &str, expected: Option<&str>) -> Result<Claim, Refusal> {
-    let mut claim = parse_text(Text::Query, query)?;
-    let Some(expected) = expected else { return Ok(claim) };
-    let value = parse_text(Text::Expected, expected)?;
-    // The expected value is one value, and only what has a value can be equal to it: `2 < 3` has none.
-    if let Some(link) = value.links.first() {
-        return Err(value.first.refuse(Reason::NotUnderstood, link.at.unwrap_or_default()));
-    }
-    if !claim.only_equates() {
-        return Err(value.first.refuse(Reason::NotUnderstood, value.first.span.start));
-    }
-    claim.links.push(Link { relation: Relation::Equal, at: None, side: value.first });
-    Ok(claim)
-}
-
-fn parse_text(text: Text, source: &str) -> Result<Claim, Refusal> {
-    let tokens = lex(text, source)?;
-    let mut parser = Parser { text, tokens: &tokens, next: 0, end: source.len(), depth: 0, steps: Vec::new() };
-    let first = parser.expression()?;
-    let mut links = Vec::new();
-    while let Some(token) = parser.peek() {
-        let TokenKind::Relation(relation) = token.kind else { return Err(parser.refuse_here()) };
-        let touches = token.at == parser.end_before();
-        // `5!=100` may be meant as a factorial, and then it is false; `5 != 100` cannot.
-        if relation == Relation::NotEqual && touches && token.end.saturating_sub(token.at) == "!=".len() {
-            return Err(parser.refuse_here());
-        }
-        let at = Some(token.at);
-        parser.advance();
-        links.push(Link { relation, at, side: parser.expression()? });
-    }
-    Ok(Claim { first, links })
-}
-
-struct Parser<'t> {
-    text: Text,
-    tokens: &'t [Token],
-    next: usize,
+pub(super) struct Parser<'p, 't> {
+    pub(super) text: Text,
+    pub(super) tokens: &'p [Token<'t>],
+    pub(super) next: usize,
     /// The length of the text: where its end is not understood.
-    end: usize,
-    depth: usize,
+    pub(super) end: usize,
+    pub(super) depth: usize,
+    pub(super) letters: &'p Letters<'t>,
     /// The steps of the expression that is being read.
-    steps: Vec<Step>,
+    pub(super) steps: Vec<Step<'t>>,
 }
 
-impl<'t> Parser<'t> {
-    fn expression(&mut self) -> Result<Expression, Refusal> {
+/// What is known of a factor that was read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// A number with a per cent sign and nothing else.
+    Percent,
+    /// The same in parentheses, or with a sign before it.
+    WrappedPercent,
+    /// A power whose exponent readers could take to go on: `2^3`, `e^2`, `x^y`; also `√2`.
+    Open,
+    /// `5 mod 12`: beside another operator, readers disagree on how far the word reaches.
+    Remainder,
+    Other,
+}
+
+impl<'p, 't> Parser<'p, 't> {
+    pub(super) fn expression(&mut self) -> Result<Expression<'t>, Refusal> {
         let start = self.peek().map_or(self.end, |token| token.at);
         self.sum()?;
         let span = start..self.end_before();
         Ok(Expression { text: self.text, span, steps: core::mem::take(&mut self.steps) })
     }
 
-    fn sum(&mut self) -> Result<(), Refusal> {
-        self.product()?;
+    fn sum(&mut self) -> Result<Shape, Refusal> {
+        let mut shape = self.product()?;
         while let Some((operator, at)) = self.take_operator(Level::Sum) {
-            self.product()?;
-            self.emit(at, StepKind::Binary(operator));
+            let right = self.steps.len();
+            let right_shape = self.product()?;
+            match (shape, right_shape) {
+                // `80 + 15%` is 80 and 15% of it: `80 * (1 + 15%)`.
+                (Shape::Open | Shape::Other, Shape::Percent) => {
+                    self.steps.insert(right, Step { at, kind: StepKind::Number(Literal::integer("1")) });
+                    self.emit(at, StepKind::Binary(operator));
+                    self.emit(at, StepKind::Binary(Operator::Multiply));
+                }
+                // `80 + (15%)` is that to some readers, and 80.15 to others.
+                (Shape::Open | Shape::Other, Shape::WrappedPercent) => {
+                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                }
+                // `9 + 5 mod 12` is 14 to some readers and 2 to others.
+                (Shape::Remainder, _) | (_, Shape::Remainder) => {
+                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                }
+                (Shape::Percent | Shape::WrappedPercent, Shape::Percent | Shape::WrappedPercent) => {
+                    self.emit(at, StepKind::Binary(operator));
+                }
+                (_, Shape::Open | Shape::Other) => {
+                    shape = Shape::Other;
+                    self.emit(at, StepKind::Binary(operator));
+                }
+            }
         }
-        Ok(())
+        Ok(shape)
     }
 
-    fn product(&mut self) -> Result<(), Refusal> {
-        self.signed()?;
-        while let Some((operator, at)) = self.take_operator(Level::Product) {
-            self.signed()?;
-            self.emit(at, StepKind::Binary(operator));
+    fn product(&mut self) -> Result<Shape, Refusal> {
+        let mut shape = self.signed()?;
+        // Of what came before: the first factor only, or divided by something.
+        let (mut alone, mut divided) = (true, false);
+        let mut signs = Signs::default();
+        loop {
+            let sign = self.peek();
+            if sign.is_some_and(|token| signs.clash_with(token, alone)) {
+                return Err(self.refuse_here());
+            }
+            if self.takes_word("of") {
+                // `20% of 80`; after another factor, as in `100 / 20% of 50`, what it belongs to is open.
+                if !(alone && matches!(shape, Shape::Percent | Shape::WrappedPercent)) {
+                    return Err(self.refuse_here());
+                }
+                let at = self.peek().map_or(self.end, |token| token.at);
+                self.advance();
+                let right = self.signed()?;
+                self.emit(at, StepKind::Binary(Operator::Multiply));
+                // `50% of 20% of 80`
+                if right == Shape::Percent && self.takes_word("of") {
+                    shape = right;
+                    continue;
+                }
+            } else if let Some((operator, at)) = self.take_operator(Level::Product) {
+                divided = operator != Operator::Multiply;
+                let right = self.signed()?;
+                let percent = matches!(right, Shape::Percent | Shape::WrappedPercent);
+                // `1/4%` is a quarter of a per cent to some readers; `1/(4%)` and `1 ÷ 4%` are not.
+                if percent && sign.is_some_and(is_slash) && !self.closes_before() {
+                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                }
+                self.emit(at, StepKind::Binary(operator));
+                // Only what is multiplied next to it has to know.
+                shape = if right == Shape::Open { Shape::Open } else { Shape::Other };
+                alone = false;
+                continue;
+            } else if self.implicit_factor_follows() {
+                // `1/2x` is half of x to some readers and one over two x to others.
+                if divided || signs.word || shape != Shape::Other {
+                    return Err(self.refuse_here());
+                }
+                let at = self.peek().map_or(self.end, |token| token.at);
+                let right = self.power()?;
+                self.emit(at, StepKind::Binary(Operator::Multiply));
+                shape = right;
+                alone = false;
+                continue;
+            } else if signs.word {
+                return Ok(Shape::Remainder);
+            } else {
+                return Ok(if alone { shape } else { closed(shape) });
+            }
+            shape = Shape::Other;
+            alone = false;
         }
-        Ok(())
     }
 
-    /// Signs and powers: `-2 ^ -3 ^ 2` is `-(2 ^ (-(3 ^ 2)))`. The operands come first, then, from the right, what is
-    /// done with them; so a long row of powers or of signs takes no recursion.
-    fn signed(&mut self) -> Result<(), Refusal> {
-        let mut powers = Vec::new();
-        let mut sign = self.signs();
-        self.atom()?;
-        while let Some((operator, at)) = self.take_operator(Level::Power) {
-            powers.push((sign, operator, at));
-            sign = self.signs();
-            self.atom()?;
+    /// Whether something follows that can only be another factor.
+    fn implicit_factor_follows(&self) -> bool {
+        let Some(token) = self.peek() else { return false };
+        let Some(before) = self.before() else { return false };
+        let TokenKind::Word(word) = token.kind else {
+            return matches!(token.kind, TokenKind::Open | TokenKind::Root);
+        };
+        if function(word).is_some() {
+            return self.opens_after();
         }
+        if matches!(word, "x" | "X") && self.could_be_times(before, token) {
+            return false;
+        }
+        constant(word).is_some() || self.is_unknown(word)
+    }
+
+    /// `3 x (4 + 5)`: a letter that may be meant as a sign.
+    fn could_be_times(&self, before: &Token<'_>, token: &Token<'_>) -> bool {
+        let after = self.tokens.get(self.next.saturating_add(1));
+        before.end < token.at
+            && after.is_some_and(|after| {
+                token.end < after.at && matches!(after.kind, TokenKind::Open | TokenKind::Number(_) | TokenKind::Root)
+            })
+    }
+
+    fn signed(&mut self) -> Result<Shape, Refusal> {
+        let before = self.next;
+        let sign = self.signs();
+        let signed = self.next > before;
+        let shape = self.power()?;
         self.emit_sign(sign);
-        for (sign, operator, at) in powers.into_iter().rev() {
-            self.emit(at, StepKind::Binary(operator));
-            self.emit_sign(sign);
+        Ok(if signed && shape == Shape::Percent { Shape::WrappedPercent } else { shape })
+    }
+
+    /// Powers: `2 ^ -3 ^ 2` is `2 ^ (-(3 ^ 2))`. The operands come first, then, from the right, what is done with them;
+    /// so a long row of powers or of signs takes no recursion.
+    fn power(&mut self) -> Result<Shape, Refusal> {
+        let start = self.steps.len();
+        let mut shape = self.atom()?;
+        let base_is_unknown = matches!(self.steps.get(start..), Some([Step { kind: StepKind::Variable(_), .. }]))
+            || self.before().is_some_and(|token| token.kind == TokenKind::Close);
+        let mut powers = Vec::new();
+        while let Some((operator, at)) = self.take_operator(Level::Power) {
+            let sign = self.signs();
+            let exponent_is_number = matches!(self.peek().map(|token| &token.kind), Some(TokenKind::Number(_)));
+            powers.push((sign, operator, at));
+            self.atom()?;
+            // `a^2b` is `a^2 * b` to everybody; `2^3x` and `x^-yz` are not.
+            let closed = self.before().is_some_and(|token| token.kind == TokenKind::Close);
+            let plain = closed || (base_is_unknown && exponent_is_number && sign.is_none());
+            shape = if plain && powers.len() == 1 { Shape::Other } else { Shape::Open };
         }
-        Ok(())
+        for (sign, operator, at) in powers.into_iter().rev() {
+            self.emit_sign(sign);
+            self.emit(at, StepKind::Binary(operator));
+        }
+        Ok(shape)
     }
 
     /// Reads signs; the byte of the first one where they amount to a minus.
@@ -118,14 +214,53 @@ impl<'t> Parser<'t> {
         start.filter(|_| negative)
     }
 
-    fn atom(&mut self) -> Result<(), Refusal> {
+    fn atom(&mut self) -> Result<Shape, Refusal> {
         let Some(token) = self.peek() else { return Err(self.refuse_here()) };
+        let mut shape = Shape::Other;
         match &token.kind {
             TokenKind::Number(literal) => {
                 self.advance();
                 self.emit(token.at, StepKind::Number(literal.clone()));
+                self.unit_after()?;
             }
-            TokenKind::Open => self.parentheses(token.at)?,
+            TokenKind::Currency(currency) => {
+                self.advance();
+                let Some(Token { kind: TokenKind::Number(literal), .. }) = self.peek() else {
+                    return Err(self.refuse_here());
+                };
+                self.advance();
+                self.emit(token.at, StepKind::Number(literal.clone()));
+                self.emit(token.at, StepKind::Unit(vec![(*currency, 1)]));
+            }
+            TokenKind::Open => {
+                self.nested(token.at, |parser| {
+                    parser.advance();
+                    shape = parser.sum()?;
+                    parser.close(&TokenKind::Close)
+                })?;
+                self.unit_after()?;
+                // In parentheses, only a per cent still counts.
+                let percent = matches!(shape, Shape::Percent | Shape::WrappedPercent);
+                shape = if percent { Shape::WrappedPercent } else { Shape::Other };
+            }
+            TokenKind::Root => {
+                self.nested(token.at, |parser| {
+                    parser.advance();
+                    parser.atom().map(|_| ())
+                })?;
+                // `√9!` is `(√9)!` to some readers; `√(9!)` is not.
+                let suffixed = |token: &Token<'_>| {
+                    matches!(token.kind, TokenKind::Factorial | TokenKind::Raised(_) | TokenKind::Percent)
+                        || token.kind == TokenKind::Word("percent")
+                };
+                if self.before().is_some_and(suffixed) {
+                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at: token.at });
+                }
+                let closed = self.closes_before();
+                self.emit(token.at, StepKind::Call(Function::Sqrt, 1));
+                return Ok(if closed { Shape::Other } else { Shape::Open });
+            }
+            TokenKind::Word(word) => self.word(token.at, word)?,
             TokenKind::Plus
             | TokenKind::Minus
             | TokenKind::Times
@@ -133,62 +268,99 @@ impl<'t> Parser<'t> {
             | TokenKind::FloorDivide
             | TokenKind::Percent
             | TokenKind::Power
+            | TokenKind::Raised(_)
+            | TokenKind::Factorial
             | TokenKind::Close
+            | TokenKind::OpenList
+            | TokenKind::CloseList
+            | TokenKind::Comma(_)
+            | TokenKind::Semicolon
+            | TokenKind::Implies
             | TokenKind::Relation(_) => return Err(self.refuse_here()),
         }
-        self.percent()
+        self.suffixes()?;
+        if self.percent()? { Ok(Shape::Percent) } else { Ok(shape) }
     }
 
-    fn parentheses(&mut self, at: usize) -> Result<(), Refusal> {
+    fn word(&mut self, at: usize, word: &'t str) -> Result<(), Refusal> {
+        if let Some(function) = function(word) {
+            return self.call(at, function);
+        }
+        if let Some(constant) = constant(word) {
+            self.advance();
+            self.emit(at, StepKind::Constant(constant));
+            // `e(2)` may be meant as a function.
+            let called = constant == Constant::E && self.peek().is_some_and(|token| token.kind == TokenKind::Open);
+            return if called { Err(self.refuse_here()) } else { Ok(()) };
+        }
+        if !self.is_unknown(word) {
+            return Err(self.refuse_here());
+        }
+        self.advance();
+        self.emit(at, StepKind::Variable(word));
+        // `f(x)` is not a product; `a(b + c)` is.
+        let called = self.peek().is_some_and(|token| token.kind == TokenKind::Open);
+        let product = matches!(word, "a" | "b" | "c" | "k" | "m" | "n" | "r" | "t" | "x" | "y" | "z");
+        if called && !product { Err(self.refuse_here()) } else { Ok(()) }
+    }
+
+    pub(super) fn is_unknown(&self, word: &str) -> bool {
+        !self.letters.are_units && (is_letter(word) || is_numbered(word))
+    }
+
+    fn call(&mut self, at: usize, function: Function) -> Result<(), Refusal> {
+        if !self.opens_after() {
+            return Err(self.refuse_here());
+        }
+        let mut operands = 0_usize;
+        let mut commas = Vec::new();
+        self.nested(at, |parser| {
+            parser.advance();
+            parser.advance();
+            let list = parser.peek().is_some_and(|token| token.kind == TokenKind::OpenList);
+            if list {
+                parser.advance();
+            }
+            loop {
+                parser.sum()?;
+                operands = operands.saturating_add(1);
+                let Some(Token { kind: TokenKind::Comma(comma), .. }) = parser.peek() else { break };
+                commas.push(*comma);
+                parser.advance();
+            }
+            if list {
+                parser.close(&TokenKind::CloseList)?;
+            }
+            parser.close(&TokenKind::Close)
+        })?;
+        // `max(4,188, 7)` has two operands to some readers and three to others; `gcd(12,180)` cannot have one.
+        let like_thousands = commas.iter().filter(|comma| **comma == Comma::LikeThousands).count();
+        let fewest = operands.saturating_sub(like_thousands);
+        let ambiguous = (fewest..operands).any(|operands| function.takes(operands));
+        if ambiguous || !function.takes(operands) {
+            return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+        }
+        self.emit(at, StepKind::Call(function, operands));
+        Ok(())
+    }
+
+    /// Reads something in parentheses, no deeper than the limit.
+    fn nested(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
         if self.depth == DEPTH_MAX {
             return Err(Refusal { reason: Reason::Limit(Limit::Depth), text: self.text, at });
         }
         self.depth = self.depth.saturating_add(1);
-        self.advance();
-        self.sum()?;
-        if self.peek().is_none_or(|token| token.kind != TokenKind::Close) {
-            return Err(self.refuse_here());
-        }
-        self.advance();
+        read(self)?;
         self.depth = self.depth.saturating_sub(1);
         Ok(())
     }
 
-    /// `20%` is `20 / 100` where `%` cannot be a modulo.
-    fn percent(&mut self) -> Result<(), Refusal> {
-        let Some(token) = self.peek().filter(|token| token.kind == TokenKind::Percent) else { return Ok(()) };
-        match self.percent_reading(token) {
-            Some(Reading::Modulo) => return Ok(()),
-            Some(Reading::PerCent) => self.advance(),
-            None => return Err(self.refuse_here()),
+    fn close(&mut self, closing: &TokenKind<'_>) -> Result<(), Refusal> {
+        if self.peek().is_none_or(|token| token.kind != *closing) {
+            return Err(self.refuse_here());
         }
-        let hundred = Literal { whole: "100".to_owned(), fraction: String::new(), exponent: 0 };
-        self.emit(token.at, StepKind::Number(hundred));
-        self.emit(token.at, StepKind::Binary(Operator::Divide));
-        // `20%%5` would be a modulo to some readers and an escaped sign to others.
-        if self.peek().is_some_and(|next| next.kind == TokenKind::Percent) { Err(self.refuse_here()) } else { Ok(()) }
-    }
-
-    /// Modulo where an operand follows, per cent where none does. A sign that follows could begin an operand or join
-    /// two; the blanks tell, where they are as in `20% + 5` or as in `7 % -3`.
-    fn percent_reading(&self, percent: &Token) -> Option<Reading> {
-        let after = self.next.saturating_add(1);
-        let Some(next) = self.tokens.get(after) else { return Some(Reading::PerCent) };
-        if matches!(next.kind, TokenKind::Number(_) | TokenKind::Open) {
-            return Some(Reading::Modulo);
-        }
-        if !is_sign(next) {
-            return Some(Reading::PerCent);
-        }
-        let operand = self.tokens.get(after.saturating_add(1))?;
-        let blank_before = self.end_before() < percent.at;
-        let blank_between = percent.end < next.at;
-        let blank_after = next.end < operand.at;
-        match (blank_before, blank_between, blank_after) {
-            (false, true, true) => Some(Reading::PerCent),
-            (true, true, false) => Some(Reading::Modulo),
-            (true, true, true) | (true, false, _) | (false, true, false) | (false, false, _) => None,
-        }
+        self.advance();
+        Ok(())
     }
 
     fn take_operator(&mut self, level: Level) -> Option<(Operator, usize)> {
@@ -198,20 +370,36 @@ impl<'t> Parser<'t> {
         Some((operator, token.at))
     }
 
-    fn peek(&self) -> Option<&'t Token> {
+    pub(super) fn peek(&self) -> Option<&'p Token<'t>> {
         self.tokens.get(self.next)
     }
 
-    fn advance(&mut self) {
+    pub(super) fn advance(&mut self) {
         self.next = self.next.saturating_add(1);
     }
 
-    /// The byte after the token that was read last.
-    fn end_before(&self) -> usize {
-        self.next.checked_sub(1).and_then(|index| self.tokens.get(index)).map_or(0, |token| token.end)
+    pub(super) fn takes_word(&self, word: &str) -> bool {
+        matches!(self.peek(), Some(Token { kind: TokenKind::Word(found), .. }) if *found == word)
     }
 
-    fn emit(&mut self, at: usize, kind: StepKind) {
+    fn before(&self) -> Option<&'p Token<'t>> {
+        self.next.checked_sub(1).and_then(|index| self.tokens.get(index))
+    }
+
+    fn closes_before(&self) -> bool {
+        self.before().is_some_and(|token| token.kind == TokenKind::Close)
+    }
+
+    pub(super) fn opens_after(&self) -> bool {
+        self.tokens.get(self.next.saturating_add(1)).is_some_and(|token| token.kind == TokenKind::Open)
+    }
+
+    /// The byte after the token that was read last.
+    pub(super) fn end_before(&self) -> usize {
+        self.before().map_or(0, |token| token.end)
+    }
+
+    pub(super) fn emit(&mut self, at: usize, kind: StepKind<'t>) {
         self.steps.push(Step { at, kind });
     }
 
@@ -221,149 +409,21 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn refuse_here(&self) -> Refusal {
+    pub(super) fn refuse_here(&self) -> Refusal {
         let at = self.peek().map_or(self.end, |token| token.at);
         Refusal { reason: Reason::NotUnderstood, text: self.text, at }
     }
 }
 
-/// What a `%` says.
-enum Reading {
-    Modulo,
-    PerCent,
+/// A product of several factors is no lone per cent any more.
+fn closed(shape: Shape) -> Shape {
+    if matches!(shape, Shape::Percent | Shape::WrappedPercent) { Shape::Other } else { shape }
 }
 
-fn is_sign(token: &Token) -> bool {
+pub(super) fn is_sign(token: &Token<'_>) -> bool {
     matches!(token.kind, TokenKind::Plus | TokenKind::Minus)
 }
 
-#[rustfmt::skip]
-fn operator(kind: &TokenKind) -> Option<Operator> {
-    match kind {
-        TokenKind::Plus        => Some(Operator::Add),
-        TokenKind::Minus       => Some(Operator::Subtract),
-        TokenKind::Times       => Some(Operator::Multiply),
-        TokenKind::Divide      => Some(Operator::Divide),
-        TokenKind::FloorDivide => Some(Operator::FloorDivide),
-        TokenKind::Percent     => Some(Operator::Modulo),
-        TokenKind::Power       => Some(Operator::Power),
-        TokenKind::Number(_) | TokenKind::Open | TokenKind::Close | TokenKind::Relation(_) => None,
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::math::limits::TOKENS_MAX;
-    use crate::math::normal::normal;
-
-    /// The claim in normal form, or the byte that is not understood.
-    fn read(query: &str) -> Result<String, usize> {
-        parse(query, None).and_then(|claim| normal(&claim)).map_err(|refusal| refusal.at)
-    }
-
-    #[test]
-    fn operators_bind_as_in_python() {
-        #[rustfmt::skip]
-        let cases = [
-            ("1+2*3",          "1 + 2 * 3"),
-            ("(1+2)*3",        "(1 + 2) * 3"),
-            ("1-(2-3)",        "1 - (2 - 3)"),
-            ("(1-2)-3",        "1 - 2 - 3"),
-            ("8/(4/2)",        "8 / (4 / 2)"),
-            ("2^3^2",          "2 ** 3 ** 2"),
-            ("(2^3)^2",        "(2 ** 3) ** 2"),
-            ("-2^2",           "-2 ** 2"),
-            ("(-2)**2",        "(-2) ** 2"),
-            ("2^-1",           "2 ** -1"),
-            ("2^-3^2",         "2 ** -3 ** 2"),
-            ("2^(-3)^2",       "2 ** (-3) ** 2"),
-            ("-2^-3^2",        "-2 ** -3 ** 2"),
-            ("2*-3",           "2 * -3"),
-            ("- -+3",          "3"),
-            ("-(-3)",          "-(-3)"),
-            ("2--3",           "2 - -3"),
-            ("(((7)))",        "7"),
-            ("7//2%3",         "7 // 2 % 3"),
-            ("1 = 2 <= 3",     "1 = 2 <= 3"),
-            ("1 == 2 ≠ 3",     "1 = 2 != 3"),
-        ];
-        for (query, expected) in cases {
-            assert_eq!(read(query).as_deref(), Ok(expected), "{query}");
-        }
-    }
-
-    #[test]
-    fn per_cent_or_modulo() {
-        #[rustfmt::skip]
-        let cases = [
-            ("20%",            Ok("20 / 100")),
-            ("20% * 5",        Ok("20 / 100 * 5")),
-            ("5 / 20%",        Ok("5 / (20 / 100)")),
-            ("20%^2",          Ok("(20 / 100) ** 2")),
-            ("(20%)",          Ok("20 / 100")),
-            ("20% = 1",        Ok("20 / 100 = 1")),
-            ("20%5",           Ok("20 % 5")),
-            ("20 % 5",         Ok("20 % 5")),
-            ("20% (5)",        Ok("20 % 5")),
-            ("20% + 5",        Ok("20 / 100 + 5")),
-            ("20% - 5",        Ok("20 / 100 - 5")),
-            ("20 % -5",        Ok("20 % -5")),
-            ("20 % --5",       Ok("20 % 5")),
-            ("20%(-5)",        Ok("20 % -5")),
-            ("(20%)-5",        Ok("20 / 100 - 5")),
-            ("20%-5",          Err(2)),
-            ("20%+5",          Err(2)),
-            ("20 %-5",         Err(3)),
-            ("20 % - 5",       Err(3)),
-            ("20% -5",         Err(2)),
-            ("20%- 5",         Err(2)),
-            ("20%%",           Err(3)),
-            ("20% % 5",        Err(4)),
-            ("20% -",          Err(2)),
-            ("%",              Err(0)),
-        ];
-        for (query, expected) in cases {
-            assert_eq!(read(query), expected.map(str::to_owned), "{query}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_understood_has_a_place() {
-        #[rustfmt::skip]
-        let cases = [
-            ("", 0), ("   ", 3), ("+", 1), ("1 +", 3), ("1 2", 2), ("2(3)", 1), ("(1", 2), ("1)", 1), ("()", 1),
-            ("1 = ", 4), ("= 1", 0), ("1 = = 1", 4), ("1 * / 2", 4), ("1 *** 2", 4), ("(1 = 1)", 3), ("1 => 2", 3),
-            ("5!", 1), ("5!=120", 1), ("5!= 120", 1), ("pi", 0), ("1 < > 2", 4),
-        ];
-        for (query, at) in cases {
-            assert_eq!(read(query), Err(at), "{query}");
-        }
-        assert_eq!(read("5 !=120").as_deref(), Ok("5 != 120"));
-        assert_eq!(read("5≠120").as_deref(), Ok("5 != 120"));
-    }
-
-    #[test]
-    fn an_expected_value_is_one_expression_for_a_query_that_has_a_value() {
-        let read = |query, expected| parse(query, Some(expected)).and_then(|claim| normal(&claim));
-        assert_eq!(read("1+1", "2").as_deref(), Ok("1 + 1 = 2"));
-        assert_eq!(read("1+1 = 2", "4/2").as_deref(), Ok("1 + 1 = 2 = 4 / 2"));
-        for (query, expected, at) in [("1+1", "2 = 2", 2), ("1 < 2", " 2", 1), ("1+1", "", 0), ("1+1", "two", 0)] {
-            let refusal = read(query, expected).expect_err(expected);
-            assert_eq!(refusal, Refusal { reason: Reason::NotUnderstood, text: Text::Expected, at });
-        }
-    }
-
-    #[test]
-    fn parentheses_nest_to_the_limit_and_rows_do_not_nest() {
-        let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
-        assert_eq!(read(&nested(DEPTH_MAX)).as_deref(), Ok("1"));
-        let refusal = parse(&nested(DEPTH_MAX + 1), None).expect_err("too deep");
-        assert_eq!((refusal.reason, refusal.at), (Reason::Limit(Limit::Depth), DEPTH_MAX));
-        let pairs = TOKENS_MAX / 2 - 1;
-        assert!(read(&format!("1{}", "^1".repeat(pairs))).is_ok());
-        assert!(read(&format!("{}1", "-".repeat(TOKENS_MAX - 1))).is_ok());
-        assert!(read(&format!("1{}", "=1".repeat(pairs))).is_ok());
-        assert!(read(&format!("1{}", "+(1)".repeat(TOKENS_MAX / 4 - 1))).is_ok());
-    }
-}
+#[path = "parse_tests.rs"]
+mod tests;
