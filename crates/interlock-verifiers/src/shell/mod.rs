@@ -1,22 +1,220 @@
 //! Command lines: what does this one do, at worst?
+//!
+//! A real grammar first, then the effects of each simple command, on every branch. Nothing is run, nothing is looked up
+//! on the machine. What is not understood is [`Label::Unknown`].
+//!
+//! | to find | look in |
+//! |---|---|
+//! | the grammar of bash | `parse.rs`, `word.rs`, `syntax.rs` |
+//! | from words to arguments | `braces.rs`, `values.rs`, `reduce.rs` |
+//! | the effects of a script | `walk.rs` |
+//! | builtins of the shell | `builtins.rs` |
+//! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
+//! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
+//! | what a path means | `paths.rs` |
+//!
+//! ```
+//! use interlock_verifiers::shell::{Label, Setting, classify};
+//!
+//! let setting = Setting::built_in().expect("the table is sound");
+//! assert_eq!(classify("grep -rn 'rm -rf' src | head", &setting).label, Label::ReadOnly);
+//! assert_eq!(classify("env nice r''m x", &setting).label, Label::Destructive);
+//! ```
+
+mod awk;
+mod braces;
+mod builtins;
+mod cursor;
+mod environment;
+mod find;
+mod git;
+mod options;
+mod parse;
+mod paths;
+mod reduce;
+mod sed;
+mod shells;
+mod special;
+mod ssh;
+mod syntax;
+mod table;
+mod tar;
+mod values;
+mod walk;
+mod word;
+mod wrappers;
+
+use core::fmt;
+use core::ops::Range;
+use std::borrow::Cow;
 
 use interlock_core::action::{ActionText, Engine};
-use interlock_core::bundle::ShellSettings;
+use interlock_core::json::quote;
 
 use crate::ground::Ground;
-use crate::outcome::{Check, Outcome, Verifier};
+use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
 
-/// The version of this engine. Rises when a text could get another outcome.
+pub use table::Commands;
+
+/// The version of this engine. Rises when a text could get another label or other effects.
 pub const VERSION: u32 = 1;
 
-/// What an operator says of commands, resolved.
-#[derive(Debug, Clone, Default)]
-pub struct Commands {}
+/// The longest text that is read, in bytes.
+pub const TEXT_BYTES_MAX: usize = 262_144;
 
-impl Commands {
-    /// Resolves the settings of a bundle.
-    pub fn load(_settings: Option<&ShellSettings>) -> Result<Commands, String> {
-        Ok(Commands {})
+/// What a command does, from the mildest to the strictest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Label {
+    /// Reads.
+    ReadOnly,
+    /// Changes files or settings.
+    Write,
+    /// Reaches other machines.
+    Network,
+    /// May do anything: not understood, or runs what cannot be seen here.
+    #[default]
+    Unknown,
+    /// Destroys.
+    Destructive,
+}
+
+impl Label {
+    /// All of them, in order.
+    pub const ALL: [Label; 5] = [Label::ReadOnly, Label::Write, Label::Network, Label::Unknown, Label::Destructive];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Label::ReadOnly => "read_only",
+            Label::Write => "write",
+            Label::Network => "network",
+            Label::Unknown => "unknown",
+            Label::Destructive => "destructive",
+        }
+    }
+
+    /// The label with this name.
+    pub fn parse(text: &str) -> Option<Label> {
+        Label::ALL.into_iter().find(|label| label.as_str() == text)
+    }
+
+    /// The risk of an action that does this.
+    pub fn risk(self) -> Risk {
+        match self {
+            Label::ReadOnly => Risk::Low,
+            Label::Write => Risk::Medium,
+            Label::Network | Label::Unknown => Risk::High,
+            Label::Destructive => Risk::Critical,
+        }
+    }
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// One thing a line does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Effect {
+    /// What.
+    pub effect: Label,
+    /// The command that does it.
+    pub command: String,
+    /// Where it stands, in bytes of the text.
+    pub span: Range<usize>,
+    /// Why it is so.
+    pub why: Cow<'static, str>,
+}
+
+/// Everything a line does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    /// The strictest of the effects.
+    pub label: Label,
+    /// The effects in the order of the text.
+    pub effects: Vec<Effect>,
+    /// What the analysis takes for granted.
+    pub assumes: Vec<&'static str>,
+}
+
+/// Which shell reads the line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Executor {
+    /// Bash.
+    #[default]
+    Bash,
+    /// `sh`, dash, zsh, ksh, or one that is not known: what they read differently is unknown.
+    Other,
+    /// PowerShell, cmd, fish: everything is unknown.
+    Foreign,
+}
+
+impl Executor {
+    /// The shell with this name.
+    pub fn named(name: &str) -> Executor {
+        match name {
+            "bash" => Executor::Bash,
+            "sh" | "dash" | "zsh" | "ksh" | "ash" | "mksh" => Executor::Other,
+            _ => Executor::Foreign,
+        }
+    }
+}
+
+/// What a line is judged in.
+#[derive(Debug, Clone)]
+pub struct Setting {
+    /// What is known of commands.
+    pub commands: Commands,
+    /// Which shell reads the line.
+    pub executor: Executor,
+    /// Whether the configuration of git in the working directory names a program; `None` if nobody looked.
+    pub git_runs_programs: Option<bool>,
+}
+
+impl Setting {
+    /// The built-in table, bash, and no look at git's configuration.
+    pub fn built_in() -> Result<Setting, String> {
+        Commands::load(None).map(Setting::with)
+    }
+
+    /// A table, bash, and no look at git's configuration.
+    pub fn with(commands: Commands) -> Setting {
+        Setting { commands, executor: Executor::Bash, git_runs_programs: None }
+    }
+}
+
+/// Judges a line.
+pub fn classify(text: &str, setting: &Setting) -> Analysis {
+    walk::classify(text, setting)
+}
+
+impl Analysis {
+    /// The label and the effects as one line of JSON.
+    pub fn to_json(&self) -> String {
+        let effects: Vec<String> = self
+            .effects
+            .iter()
+            .map(|found| {
+                format!(
+                    "{{\"effect\":\"{}\",\"command\":{},\"span\":[{},{}],\"why\":{}}}",
+                    found.effect,
+                    quote(&found.command),
+                    found.span.start,
+                    found.span.end,
+                    quote(&found.why)
+                )
+            })
+            .collect();
+        let assumes: Vec<String> = self.assumes.iter().map(|what| quote(what)).collect();
+        let assumes = if assumes.is_empty() { String::new() } else { format!(",\"assumes\":[{}]", assumes.join(",")) };
+        format!("{{\"label\":\"{}\",\"effects\":[{}]{assumes}}}", self.label, effects.join(","))
+    }
+
+    /// The effect that decides: the first of the strictest.
+    pub fn deciding(&self) -> Option<&Effect> {
+        self.effects.iter().find(|found| found.effect == self.label)
     }
 }
 
@@ -33,7 +231,39 @@ impl Verifier for Shell {
         VERSION
     }
 
-    fn verify(&self, _action: &ActionText<'_>, _ground: &Ground) -> Outcome {
-        Outcome::uncertain(vec![Check::failed("engine_available", "command lines are not read yet")])
+    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome {
+        let (query, code) = (text_of(action.query), text_of(action.code));
+        let text = match (query, code) {
+            (Some(text), None) | (None, Some(text)) => text,
+            (Some(_), Some(_)) => return unread("a command line in `query` and another in `code`"),
+            (None, None) => return unread("no command line in `query` or `code`"),
+        };
+        let analysis = classify(text, &Setting::with(ground.commands.clone()));
+        let known = analysis.label != Label::Unknown;
+        let harmless = analysis.label != Label::Destructive;
+        let understood = if known {
+            Check::passed("understood", "every command on every branch is known")
+        } else {
+            Check::failed("understood", "a part of the line can do anything")
+        };
+        let destructive = if harmless {
+            Check::passed("no_destructive_operations", "nothing is destroyed")
+        } else {
+            Check::failed("no_destructive_operations", "a command destroys")
+        };
+        // A line that destroys has been understood in the part that counts.
+        let status = if known { Status::Verified } else { Status::Uncertain };
+        Outcome {
+            status,
+            risk: Some(analysis.label.risk()),
+            checks: vec![understood, destructive],
+            corrected: None,
+            certificate: if known { analysis.to_json() } else { String::new() },
+            hostile: false,
+        }
     }
+}
+
+fn unread(why: &str) -> Outcome {
+    Outcome { risk: Some(Risk::High), ..Outcome::uncertain(vec![Check::failed("understood", why)]) }
 }

@@ -1,3 +1,10 @@
 //! The verifiers from outside.
 
+mod conformance;
 mod math;
+mod math_claims;
+mod math_recheck;
+mod shell;
+mod sql;
+mod sql_conformance;
+mod sql_sizes;

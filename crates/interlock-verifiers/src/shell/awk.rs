@@ -1,0 +1,297 @@
+//! `awk`: the program decides.
+
+use super::Label;
+use super::reduce::Argument;
+use super::walk::{Run, Walk};
+
+/// Runs `awk`.
+pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let mut programs: Vec<Argument> = Vec::new();
+    let mut in_place = false;
+    let mut at = 0usize;
+    while let Some(argument) = run.arguments.get(at) {
+        let text = argument.known_text().unwrap_or(argument.prefix()).to_owned();
+        if argument.known_text().is_none() && argument.may_be_option && !text.starts_with('-') {
+            break;
+        }
+        if text.len() < 2 || !text.starts_with('-') {
+            break;
+        }
+        at = at.saturating_add(1);
+        if text == "--" {
+            break;
+        }
+        let next = |at: &mut usize| {
+            let value = run.arguments.get(*at).cloned();
+            *at = at.saturating_add(1);
+            value.unwrap_or_else(|| Argument::unknown(run.span.clone()))
+        };
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let value = value.map(|value| Argument::known(value, argument.span.clone()));
+            match name {
+                "field-separator" | "assign" => {
+                    let _ = value.unwrap_or_else(|| next(&mut at));
+                }
+                "source" => programs.push(value.unwrap_or_else(|| next(&mut at))),
+                "include" => {
+                    let value = value.unwrap_or_else(|| next(&mut at));
+                    included(walk, run, &value, &mut in_place);
+                }
+                "dump-variables" | "pretty-print" | "profile" => {
+                    walk.add(Label::Write, run.name, &argument.span, "an option that writes a file");
+                }
+                "posix"
+                | "traditional"
+                | "re-interval"
+                | "sandbox"
+                | "lint"
+                | "characters-as-bytes"
+                | "csv"
+                | "bignum"
+                | "non-decimal-data"
+                | "optimize"
+                | "use-lc-numeric"
+                | "no-optimize" => {}
+                _ => {
+                    let why = "an option that runs something, or is not known";
+                    walk.add(Label::Unknown, run.name, &argument.span, why);
+                }
+            }
+            continue;
+        }
+        let mut letters = text.get(1..).unwrap_or("").chars();
+        while let Some(letter) = letters.next() {
+            let attached = letters.as_str();
+            let value = |at: &mut usize| match attached {
+                "" => next(at),
+                rest => Argument::known(rest, argument.span.clone()),
+            };
+            match letter {
+                'P' | 'c' | 'r' | 'S' | 'b' | 'M' | 'n' | 'N' | 'O' | 's' | 't' | 'L' | 'k' => continue,
+                'F' | 'v' => {
+                    let _ = value(&mut at);
+                }
+                'e' => programs.push(value(&mut at)),
+                'i' => {
+                    let value = value(&mut at);
+                    included(walk, run, &value, &mut in_place);
+                }
+                'd' | 'o' | 'p' => walk.add(Label::Write, run.name, &argument.span, "an option that writes a file"),
+                _ => {
+                    let why = "an option that runs something, or is not known";
+                    walk.add(Label::Unknown, run.name, &argument.span, why);
+                }
+            }
+            break;
+        }
+    }
+    let options = run.arguments.get(..at).unwrap_or_default();
+    if options.iter().any(|argument| argument.splits) {
+        walk.add(Label::Unknown, run.name, &run.span, "an argument that can become the program");
+    }
+    let mut files = run.arguments.get(at..).unwrap_or_default();
+    if programs.is_empty() {
+        match files.split_first() {
+            Some((program, rest)) => {
+                programs.push(program.clone());
+                files = rest;
+            }
+            None => return walk.add(Label::Unknown, run.name, &run.span, "a program is missing"),
+        }
+    }
+    for program in &programs {
+        match program.known_text() {
+            Some(text) => judge(walk, run, text, &program.span),
+            None => walk.add(Label::Unknown, run.name, &program.span, "a program that is not known"),
+        }
+    }
+    if in_place {
+        walk.add(Label::Write, run.name, &run.span, "edits files in place");
+        for file in files {
+            super::special::arms(walk, file, run.name);
+        }
+    }
+    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it computes");
+}
+
+fn included(walk: &mut Walk<'_, '_>, run: &Run<'_>, value: &Argument, in_place: &mut bool) {
+    match value.known_text() {
+        Some("inplace" | "inplace.awk") => *in_place = true,
+        Some(_) | None => walk.add(Label::Unknown, run.name, &value.span, "a program in a file"),
+    }
+}
+
+/// What a program can do beyond printing.
+fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops::Range<usize>) {
+    let Some(tokens) = tokens(program) else {
+        return walk.add(Label::Unknown, run.name, span, "a program that is not understood");
+    };
+    if tokens.iter().any(|token| matches!(token, Token::Text(text) if text.contains("/inet"))) {
+        walk.add(Label::Network, run.name, span, "the program can open a connection");
+    }
+    let mut depth = 0i32;
+    // The depth of parentheses at which a statement that prints began.
+    let mut printing: Option<i32> = None;
+    for (at, token) in tokens.iter().enumerate() {
+        match token {
+            Token::Name(name) if name == "print" || name == "printf" => printing = Some(depth),
+            Token::Name(name) if name == "system" => {
+                return walk.add(Label::Unknown, run.name, span, "the program runs commands");
+            }
+            Token::Name(_) | Token::Text(_) | Token::Other => {}
+            Token::Sign('(' | '[') => depth = depth.saturating_add(1),
+            Token::Sign(')' | ']') => depth = depth.saturating_sub(1),
+            Token::Sign(';' | '\n' | '{' | '}') => printing = None,
+            Token::Sign('|') => return walk.add(Label::Unknown, run.name, span, "the program pipes into a command"),
+            Token::Sign('@') => {
+                return walk.add(Label::Unknown, run.name, span, "the program loads or calls what is not seen here");
+            }
+            Token::Sign('>') if printing == Some(depth) => {
+                let next = tokens.get(at.saturating_add(1));
+                let after = tokens.get(at.saturating_add(2));
+                let ends = matches!(after, None | Some(Token::Sign(';' | '\n' | '}')));
+                let target = match next {
+                    Some(Token::Text(path)) if ends => Argument::known(path.clone(), span.clone()),
+                    _ => Argument::unknown(span.clone()),
+                };
+                walk.writes(&target, run.name, span);
+            }
+            Token::Sign(_) => {}
+        }
+    }
+}
+
+enum Token {
+    Name(String),
+    Text(String),
+    /// `>` stands for `>>` too; `|` for `|&`. Signs that are none of ours are [`Token::Other`].
+    Sign(char),
+    /// A number, a pattern, another operator.
+    Other,
+}
+
+fn tokens(program: &str) -> Option<Vec<Token>> {
+    let mut cursor = super::cursor::Cursor::new(program, None);
+    let mut tokens: Vec<Token> = Vec::new();
+    while let Some(byte) = cursor.peek() {
+        match byte {
+            b' ' | b'\t' | b'\r' => cursor.skip(1),
+            b'\\' if matches!(cursor.peek_at(1), Some(b'\n')) => cursor.skip(2),
+            b'#' => {
+                cursor.take_while(|byte| byte != b'\n');
+            }
+            b'"' => {
+                cursor.skip(1);
+                let text = quoted(&mut cursor, '"')?;
+                tokens.push(Token::Text(text));
+            }
+            b'/' if !is_value(tokens.last()) => {
+                cursor.skip(1);
+                pattern(&mut cursor)?;
+                tokens.push(Token::Other);
+            }
+            b'|' if cursor.looking_at("||") => {
+                cursor.skip(2);
+                tokens.push(Token::Other);
+            }
+            b'|' => {
+                cursor.skip(1);
+                let _ = cursor.take("&");
+                tokens.push(Token::Sign('|'));
+            }
+            b'>' if cursor.looking_at(">=") => {
+                cursor.skip(2);
+                tokens.push(Token::Other);
+            }
+            b'>' => {
+                cursor.skip(1);
+                let _ = cursor.take(">");
+                tokens.push(Token::Sign('>'));
+            }
+            b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';' | b'\n' | b'@' | b',' => {
+                cursor.skip(1);
+                tokens.push(Token::Sign(char::from(byte)));
+            }
+            _ if byte.is_ascii_alphabetic() || byte == b'_' => {
+                let name = cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+                tokens.push(Token::Name(name.to_owned()));
+            }
+            _ if byte.is_ascii_digit() => {
+                cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'.');
+                tokens.push(Token::Sign('0'));
+            }
+            b'+' | b'-' if cursor.peek_at(1) == Some(byte) => {
+                cursor.skip(2);
+                // `x++ /2/ 3`: what follows could be either; a division is the safe reading only after a value.
+                tokens.push(if is_value(tokens.last()) { Token::Sign('0') } else { Token::Other });
+            }
+            _ if byte.is_ascii() => {
+                cursor.skip(1);
+                tokens.push(if byte == b'$' { Token::Sign('$') } else { Token::Other });
+            }
+            _ => return None,
+        }
+    }
+    Some(tokens)
+}
+
+/// Whether a slash after this divides.
+fn is_value(token: Option<&Token>) -> bool {
+    match token {
+        Some(Token::Name(name)) => !matches!(
+            name.as_str(),
+            "print"
+                | "printf"
+                | "return"
+                | "in"
+                | "if"
+                | "while"
+                | "else"
+                | "do"
+                | "case"
+                | "getline"
+                | "delete"
+                | "exit"
+        ),
+        Some(Token::Text(_) | Token::Sign(')' | ']' | '0')) => true,
+        Some(Token::Sign(_) | Token::Other) | None => false,
+    }
+}
+
+fn quoted(cursor: &mut super::cursor::Cursor<'_>, end: char) -> Option<String> {
+    let mut text = String::new();
+    loop {
+        match cursor.character()? {
+            '\\' => {
+                text.push('\\');
+                text.push(cursor.character()?);
+            }
+            '\n' => return None,
+            character if character == end => return Some(text),
+            character => text.push(character),
+        }
+    }
+}
+
+fn pattern(cursor: &mut super::cursor::Cursor<'_>) -> Option<()> {
+    let mut in_brackets = false;
+    loop {
+        match cursor.character()? {
+            '\\' => {
+                cursor.character()?;
+            }
+            '\n' => return None,
+            '[' if !in_brackets => {
+                in_brackets = true;
+                let _ = cursor.take("^");
+                let _ = cursor.take("]");
+            }
+            ']' => in_brackets = false,
+            // Whether a slash in brackets ends the pattern, implementations do not agree on.
+            '/' if in_brackets => return None,
+            '/' => return Some(()),
+            _ => {}
+        }
+    }
+}

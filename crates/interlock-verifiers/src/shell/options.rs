@@ -1,0 +1,219 @@
+//! Options and operands of a call, read by a command's own grammar.
+
+use super::Label;
+use super::reduce::Argument;
+use super::table::{Does, Opt, Spec, Takes};
+
+/// What a call says.
+#[derive(Debug, Default)]
+pub(super) struct Call<'a> {
+    /// Options with an effect of their own: the effect, and which argument it is.
+    pub(super) effects: Vec<(Label, usize)>,
+    /// Arguments of options that name files which are written.
+    pub(super) outputs: Vec<Argument>,
+    /// An option that makes the whole call read only.
+    pub(super) is_lowered: bool,
+    /// The operands.
+    pub(super) operands: Vec<&'a Argument>,
+    /// Where the operands begin, for commands whose options end there.
+    pub(super) first_operand: Option<usize>,
+    /// An argument that is not known and could be an option.
+    pub(super) may_have_options: bool,
+    /// An argument that can become several words.
+    pub(super) splits: bool,
+}
+
+/// Reads the arguments of a call; those of a command with subcommands up to the first operand.
+pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Call<'a> {
+    let stops = spec.is_posix || spec.has_verbs();
+    let mut call = Call::default();
+    let mut at = 0usize;
+    let mut ended = false;
+    while let Some(argument) = arguments.get(at) {
+        let here = at;
+        at = at.saturating_add(1);
+        let Some(text) = argument.known_text().or_else(|| dashed_prefix(argument)) else {
+            if !ended && argument.may_be_option {
+                call.may_have_options = true;
+            }
+            call.splits |= argument.splits;
+            operand(&mut call, argument, here);
+            ended |= stops;
+            continue;
+        };
+        if !ended && text == "--" {
+            ended = true;
+            continue;
+        }
+        let is_option = text.len() > 1 && text.starts_with('-') || text.len() > 1 && spec.options.contains_key(text);
+        if ended || !is_option {
+            if spec.dashless && here == 0 && !ended {
+                bundle(spec, text, arguments, here, &mut at, &mut call);
+                continue;
+            }
+            operand(&mut call, argument, here);
+            ended |= stops;
+            continue;
+        }
+        if text.starts_with("--") || spec.single_dash || spec.options.contains_key(text) {
+            long(spec, argument, text, arguments, here, &mut at, &mut call);
+        } else {
+            bundle(spec, text.get(1..).unwrap_or(""), arguments, here, &mut at, &mut call);
+        }
+        if argument.known_text().is_none() && argument.may_be_option {
+            // `-n"$x"`: an option whose argument is not known is one; anything else could be a bundle.
+            let known = call.effects.iter().any(|(_, index)| *index == here);
+            call.may_have_options |= !known && !takes_rest(spec, text) || argument.splits && argument.may_be_option;
+            call.splits |= argument.splits;
+        }
+    }
+    call
+}
+
+/// Whether the beginning of an argument is an option that takes the rest for its own.
+fn takes_rest(spec: &Spec, prefix: &str) -> bool {
+    if let Some((name, _)) = prefix.split_once('=') {
+        return spec.is_open || spec.options.contains_key(name);
+    }
+    let first = prefix.get(..2).unwrap_or("");
+    spec.options.get(first).is_some_and(|option| option.takes != Takes::Nothing)
+}
+
+/// The known beginning of an argument, if it is that of an option.
+fn dashed_prefix(argument: &Argument) -> Option<&str> {
+    (argument.prefix().len() > 1 && argument.prefix().starts_with('-')).then_some(argument.prefix())
+}
+
+fn operand<'a>(call: &mut Call<'a>, argument: &'a Argument, at: usize) {
+    if call.first_operand.is_none() {
+        call.first_operand = Some(at);
+    }
+    call.operands.push(argument);
+}
+
+/// An option written out: `--name`, `--name=value`, or `-name` where a command writes them so.
+fn long(
+    spec: &Spec,
+    argument: &Argument,
+    text: &str,
+    arguments: &[Argument],
+    here: usize,
+    at: &mut usize,
+    call: &mut Call<'_>,
+) {
+    let (name, attached) = match text.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (text, None),
+    };
+    let exact = spec.options.get(name).copied();
+    // Such programs take `--name` for `-name`, and a letter with its argument attached.
+    if exact.is_none() && spec.single_dash {
+        let other = name.strip_prefix("--").and_then(|name| spec.options.get(&format!("-{name}")));
+        let letter = text.get(..2).and_then(|letter| spec.options.get(letter));
+        match (other, letter) {
+            (Some(option), _) if option.takes == Takes::Argument && attached.is_none() => {
+                let next = next_value(arguments, at, call);
+                apply(*option, next, here, call);
+            }
+            (Some(option), _) => {
+                apply(*option, attached.map(|value| Argument::known(value, argument.span.clone())), here, call);
+            }
+            (None, Some(option)) if option.takes != Takes::Nothing => {
+                let value = text.get(2..).unwrap_or("");
+                apply(*option, Some(Argument::known(value, argument.span.clone())), here, call);
+            }
+            (None, _) if spec.is_open => {}
+            (None, _) => call.effects.push((Label::Unknown, here)),
+        }
+        return;
+    }
+    // Programs take an abbreviation for the option it begins; of several, the worst.
+    let abbreviated = || {
+        let mut found: Vec<Opt> =
+            spec.options.iter().filter(|(option, _)| option.starts_with(name)).map(|(_, option)| *option).collect();
+        found.sort_by_key(|option| severity(option.does));
+        found.pop()
+    };
+    let option = exact.or_else(|| (name.len() > 2 && name.starts_with("--")).then(abbreviated).flatten());
+    let Some(option) = option else {
+        if !spec.is_open {
+            call.effects.push((Label::Unknown, here));
+        }
+        return;
+    };
+    let value = match (option.takes, attached) {
+        (Takes::Argument, None) => next_value(arguments, at, call),
+        (_, Some(value)) => match argument.known_text() {
+            Some(_) => Some(Argument::known(value, argument.span.clone())),
+            None => Some(Argument::after(value, argument.span.clone())),
+        },
+        (Takes::Nothing | Takes::MaybeAttached, None) => None,
+    };
+    apply(option, value, here, call);
+}
+
+/// Options of one letter, one after the other.
+fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &mut usize, call: &mut Call<'_>) {
+    let mut rest = letters.chars();
+    while let Some(letter) = rest.next() {
+        let Some(option) = spec.options.get(&format!("-{letter}")) else {
+            let is_number = letter.is_ascii_digit() && spec.options.contains_key("-NUM");
+            if !spec.is_open && !is_number {
+                call.effects.push((Label::Unknown, here));
+                return;
+            }
+            continue;
+        };
+        let attached = rest.as_str();
+        let is_whole = arguments.get(here).is_some_and(|argument| argument.text.is_some());
+        let value = match option.takes {
+            Takes::Nothing => None,
+            Takes::MaybeAttached => {
+                apply(*option, None, here, call);
+                return;
+            }
+            Takes::Argument if attached.is_empty() && is_whole => {
+                let next = next_value(arguments, at, call);
+                apply(*option, next, here, call);
+                return;
+            }
+            Takes::Argument => {
+                let span = arguments.get(here).map(|argument| argument.span.clone()).unwrap_or_default();
+                let value = if is_whole { Argument::known(attached, span) } else { Argument::unknown(span) };
+                apply(*option, Some(value), here, call);
+                return;
+            }
+        };
+        apply(*option, value, here, call);
+    }
+}
+
+/// The argument of an option, as the next word. One that can become several words brings options along.
+fn next_value(arguments: &[Argument], at: &mut usize, call: &mut Call<'_>) -> Option<Argument> {
+    let next = arguments.get(*at).cloned();
+    *at = at.saturating_add(1);
+    let splits = next.as_ref().is_some_and(|next| next.splits);
+    call.may_have_options |= next.as_ref().is_some_and(|next| next.splits && next.may_be_option);
+    call.splits |= splits;
+    next
+}
+
+fn apply(option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
+    match option.does {
+        Does::Effect(Label::ReadOnly) => {}
+        Does::Effect(label) => call.effects.push((label, here)),
+        Does::WritesArgument => match value {
+            Some(value) => call.outputs.push(value),
+            None => call.effects.push((Label::Write, here)),
+        },
+        Does::Lowers => call.is_lowered = true,
+    }
+}
+
+fn severity(does: Does) -> Label {
+    match does {
+        Does::Effect(label) => label,
+        Does::WritesArgument => Label::Write,
+        Does::Lowers => Label::ReadOnly,
+    }
+}

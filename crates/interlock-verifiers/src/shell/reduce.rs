@@ -1,0 +1,316 @@
+//! From words to arguments: braces expanded, quotes removed, and what can be known of the rest.
+
+use core::ops::Range;
+
+use super::braces;
+use super::syntax::{Part, Word};
+use super::values::Values;
+
+/// The most texts that are tried for one argument.
+const TEXTS_MAX: usize = 16;
+
+/// An argument as the command will see it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Argument {
+    /// The text, if there is only one it can be.
+    pub(super) text: Option<String>,
+    /// What is known of a text that is not written out.
+    pub(super) partly: Option<Box<Partly>>,
+    /// It is not known, and could be an option.
+    pub(super) may_be_option: bool,
+    /// It can become several words.
+    pub(super) splits: bool,
+    /// It is not known, and the line assigns what it depends on.
+    pub(super) is_assigned: bool,
+    /// It is `name=( … )`, read as an array already.
+    pub(super) is_compound: bool,
+    /// It is a pattern for names of files.
+    pub(super) has_glob: bool,
+    pub(super) span: Range<usize>,
+}
+
+/// What is known of an argument that is not written out.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Partly {
+    /// Every text it can be; empty if nobody knows.
+    pub(super) texts: Vec<String>,
+    /// What stands before the first part that is not known.
+    pub(super) prefix: String,
+    /// The text with a word in the place of every part that is not known.
+    pub(super) skeleton: String,
+}
+
+impl Argument {
+    /// A known argument.
+    pub(super) fn known(text: impl Into<String>, span: Range<usize>) -> Argument {
+        Argument { text: Some(text.into()), span, ..Argument::default() }
+    }
+
+    /// An argument that can be anything, after a text that is known.
+    pub(super) fn after(prefix: impl Into<String>, span: Range<usize>) -> Argument {
+        let prefix = prefix.into();
+        let partly = Partly { texts: Vec::new(), skeleton: prefix.clone(), prefix };
+        Argument { partly: Some(Box::new(partly)), ..Argument::unknown(span) }
+    }
+
+    /// Every text it can be; empty if nobody knows.
+    pub(super) fn texts(&self) -> &[String] {
+        match (&self.partly, &self.text) {
+            (Some(partly), _) => &partly.texts,
+            (None, Some(text)) => core::slice::from_ref(text),
+            (None, None) => &[],
+        }
+    }
+
+    /// What stands before the first part that is not known.
+    pub(super) fn prefix(&self) -> &str {
+        self.partly.as_ref().map_or_else(|| self.text.as_deref().unwrap_or(""), |partly| &partly.prefix)
+    }
+
+    /// The text with a word in the place of every part that is not known.
+    pub(super) fn skeleton(&self) -> &str {
+        self.partly.as_ref().map_or_else(|| self.text.as_deref().unwrap_or(""), |partly| &partly.skeleton)
+    }
+
+    /// An argument that can be anything.
+    pub(super) fn unknown(span: Range<usize>) -> Argument {
+        Argument { may_be_option: true, splits: true, span, ..Argument::default() }
+    }
+
+    /// The text, if it is known.
+    pub(super) fn known_text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+}
+
+/// The arguments that words become; `None` if braces make too many.
+pub(super) fn arguments(words: &[Word], values: &Values) -> Option<Vec<Argument>> {
+    let mut arguments = Vec::new();
+    for word in words {
+        if let Some(pieces) = split(word, values) {
+            arguments.extend(pieces.into_iter().map(|text| Argument::known(text, word.span.clone())));
+            continue;
+        }
+        arguments.extend(braces::expand(word)?.iter().map(|word| argument(word, values)));
+    }
+    Some(arguments)
+}
+
+/// The words that `$x` becomes without quotes, if there is one text it can be and blanks separate them.
+fn split(word: &Word, values: &Values) -> Option<Vec<String>> {
+    let [Part::Parameter(parameter)] = word.parts.as_slice() else { return None };
+    let value = values.get(&parameter.name).filter(|value| value.is_known())?;
+    let [text] = value.texts.as_slice() else { return None };
+    let plain = parameter.plain && !parameter.quoted && !parameter.indirect && !values.is_array(&parameter.name);
+    let blanks = text.contains([' ', '\t', '\n']) && !text.contains(['*', '?', '[']) && values.get("IFS").is_none();
+    (plain && blanks).then(|| text.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// The argument that one word becomes, its braces left alone.
+pub(super) fn argument(word: &Word, values: &Values) -> Argument {
+    let has_glob = has_glob(word);
+    if let Some(text) = word.text()
+        && !has_glob
+    {
+        return Argument { is_compound: word.is_compound, ..Argument::known(text, word.span.clone()) };
+    }
+    let texts = if has_glob { Vec::new() } else { texts(word, values) };
+    let text = match texts.as_slice() {
+        [only] => Some(only.clone()),
+        _ => None,
+    };
+    let later = |part: &Part| match part {
+        Part::Parameter(parameter) => values.splits(parameter) && values.may_be_option(parameter),
+        Part::Command { quoted, script } => !quoted && !prints_a_path(script) && !prints_a_number(script),
+        Part::Text { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
+    };
+    let may_be_option = text.is_none() && (may_be_option(word, values) || word.parts.iter().any(later));
+    let skeleton = skeleton(word);
+    let splits = text.is_none()
+        && word.parts.iter().any(|part| match part {
+            Part::Parameter(parameter) => values.splits(parameter),
+            Part::Command { quoted, script } => !quoted && !prints_a_path(script) && !prints_a_number(script),
+            Part::Text { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
+        });
+    let is_assigned = word.parts.iter().any(|part| match part {
+        Part::Parameter(parameter) => values.get(&parameter.name).is_some(),
+        Part::Command { .. } => true,
+        Part::Text { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
+    });
+    let span = word.span.clone();
+    let is_compound = word.is_compound;
+    let partly = Some(Box::new(Partly { texts, prefix: prefix(word, values), skeleton }));
+    Argument { text, partly, may_be_option, splits, is_assigned, is_compound, has_glob, span }
+}
+
+/// Whether a word has a pattern in it.
+pub(super) fn has_glob(word: &Word) -> bool {
+    word.parts.iter().any(|part| match part {
+        Part::Text { text, quoted: false } => text.contains(['*', '?']) || text.contains('[') && text != "[",
+        Part::Text { quoted: true, .. }
+        | Part::Parameter(_)
+        | Part::Command { .. }
+        | Part::Arithmetic(_)
+        | Part::Process(_) => false,
+    })
+}
+
+fn prefix(word: &Word, values: &Values) -> String {
+    let mut prefix = String::new();
+    for part in &word.parts {
+        match part {
+            Part::Text { text, .. } => prefix.push_str(text),
+            // The home directory, as far as a path is concerned.
+            Part::Parameter(parameter)
+                if parameter.plain && parameter.name == "HOME" && prefix.is_empty() && values.get("HOME").is_none() =>
+            {
+                prefix.push('~');
+            }
+            Part::Parameter(_) | Part::Command { .. } | Part::Arithmetic(_) | Part::Process(_) => break,
+        }
+    }
+    prefix
+}
+
+/// The text with a word in the place of every part that is not known.
+fn skeleton(word: &Word) -> String {
+    let mut skeleton = String::new();
+    for part in &word.parts {
+        match part {
+            Part::Text { text, .. } => skeleton.push_str(text),
+            Part::Parameter(_) | Part::Command { .. } | Part::Arithmetic(_) | Part::Process(_) => skeleton.push('x'),
+        }
+    }
+    skeleton
+}
+
+/// Every text the word can be; empty if there is a part nobody knows.
+fn texts(word: &Word, values: &Values) -> Vec<String> {
+    let mut texts = vec![String::new()];
+    for part in &word.parts {
+        match part {
+            Part::Text { text, .. } => texts.iter_mut().for_each(|whole| whole.push_str(text)),
+            Part::Parameter(parameter) if parameter.plain && !parameter.indirect => {
+                let known = values.get(&parameter.name).filter(|value| value.is_known());
+                let Some(known) = known else { return Vec::new() };
+                let splits = |text: &String| text.contains([' ', '\t', '\n', '*', '?', '[']) || text.is_empty();
+                if !parameter.quoted && known.texts.iter().any(splits) {
+                    return Vec::new();
+                }
+                if texts.len().saturating_mul(known.texts.len()) > TEXTS_MAX {
+                    return Vec::new();
+                }
+                let mut next = Vec::new();
+                for whole in &texts {
+                    for text in &known.texts {
+                        next.push(format!("{whole}{text}"));
+                    }
+                }
+                texts = next;
+            }
+            Part::Process(_) => texts.iter_mut().for_each(|whole| whole.push_str("/dev/fd/63")),
+            Part::Parameter(_) | Part::Command { .. } | Part::Arithmetic(_) => return Vec::new(),
+        }
+    }
+    texts.sort();
+    texts.dedup();
+    texts
+}
+
+/// Whether a word that is not known could become an option.
+fn may_be_option(word: &Word, values: &Values) -> bool {
+    for part in &word.parts {
+        match part {
+            Part::Text { text, quoted: _ } if text.is_empty() => {}
+            // A pattern for names; one that begins with a dash is asking for options.
+            Part::Text { text, .. } => return text.starts_with('-'),
+            Part::Parameter(parameter) => {
+                if values.may_be_option(parameter) {
+                    return true;
+                }
+                // Empty or not, what follows is then no longer the beginning; if it can be empty, look on.
+                let empty = values.get(&parameter.name).is_some_and(|value| value.texts.iter().any(String::is_empty));
+                if !empty {
+                    return false;
+                }
+            }
+            Part::Command { script, .. } => return !prints_a_path(script) && !prints_a_number(script),
+            Part::Arithmetic(_) | Part::Process(_) => return false,
+        }
+    }
+    false
+}
+
+/// The words of a script that is one pipeline: those of each command.
+fn pipeline_words(script: &super::syntax::Script) -> Option<Vec<Vec<String>>> {
+    use super::syntax::CommandKind;
+    let [list] = script.lists.as_slice() else { return None };
+    let [pipeline] = list.pipelines.as_slice() else { return None };
+    let words = pipeline.commands.iter().map(|command| match &command.kind {
+        CommandKind::Simple { words, .. } => {
+            // What is not known is no word that is looked for below.
+            Some(words.iter().map(|word| word.text().unwrap_or_else(|| "\u{0}".to_owned())).collect())
+        }
+        CommandKind::Group(_)
+        | CommandKind::Subshell(_)
+        | CommandKind::Branches { .. }
+        | CommandKind::Function { .. }
+        | CommandKind::Arithmetic(_)
+        | CommandKind::Condition(_)
+        | CommandKind::Coprocess { .. } => None,
+    });
+    words.collect()
+}
+
+/// `$(pwd)`, `$(git merge-base …)`: what it prints begins with a slash, a letter or a digit, and is one word.
+fn prints_a_path(script: &super::syntax::Script) -> bool {
+    let Some(commands) = pipeline_words(script) else { return false };
+    let [words] = commands.as_slice() else { return false };
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    match texts.as_slice() {
+        ["pwd" | "nproc" | "whoami" | "uname" | "arch" | "date" | "realpath" | "hostname", rest @ ..] => {
+            rest.iter().all(|text| !text.starts_with("+-") && !text.contains('\u{0}'))
+        }
+        ["git", "merge-base", ..] => true,
+        ["git", "rev-parse", rest @ ..] => rest.iter().all(|text| {
+            let known = ["--show-toplevel", "--abbrev-ref", "--short", "--verify", "--git-dir"];
+            !text.contains('\u{0}') && (!text.starts_with('-') || known.contains(text))
+        }),
+        _ => false,
+    }
+}
+
+/// `$(wc -l < f)`, `$(seq 1 5)`: what it prints are whole numbers.
+pub(super) fn prints_a_number(script: &super::syntax::Script) -> bool {
+    let Some(mut commands) = pipeline_words(script) else { return false };
+    // Tidying up after a number leaves a number.
+    while commands.len() > 1
+        && commands.last().is_some_and(|words| {
+            let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+            matches!(texts.as_slice(), ["tr", "-d", " " | "[:space:]" | "[:blank:]"] | ["xargs"])
+        })
+    {
+        commands.pop();
+    }
+    let Some(words) = commands.last() else { return false };
+    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let numeric = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+    match texts.as_slice() {
+        ["wc", "-l" | "-c" | "-w" | "-m"] | ["nproc"] | ["id", "-u" | "-g"] => true,
+        ["date", format] => format.strip_prefix('+').is_some_and(|format| {
+            format.len() > 1
+                && format.split('%').skip(1).all(|part| "sYmdHMSjNuyVwGCe".contains(part) && part.len() == 1)
+        }),
+        ["seq", rest @ ..] => !rest.is_empty() && rest.iter().all(|text| numeric(text) || *text == "\u{0}"),
+        ["grep", rest @ ..] => {
+            let counts = rest.iter().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains('c'));
+            // With several files each count has a name in front.
+            let operands = rest.iter().filter(|text| !text.starts_with('-')).count();
+            let many = rest.iter().any(|text| text.starts_with('-') && text.contains(['r', 'R', 'H', 'e', 'f']));
+            counts && operands <= 2 && !many
+        }
+        ["git", "rev-list", rest @ ..] => rest.contains(&"--count"),
+        ["stat", "-c" | "--format", "%s" | "%Y" | "%u" | "%g" | "%a", _] => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,364 @@
+//! `sed`: the script decides, and whether files are edited in place.
+
+use super::Label;
+use super::cursor::Cursor;
+use super::reduce::Argument;
+use super::walk::{Run, Walk};
+
+/// Runs `sed`.
+pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let mut scripts: Vec<Argument> = Vec::new();
+    let mut operands: Vec<&Argument> = Vec::new();
+    let mut in_place = false;
+    let mut ended = false;
+    let mut at = 0usize;
+    while let Some(argument) = run.arguments.get(at) {
+        at = at.saturating_add(1);
+        let Some(text) = argument.known_text() else {
+            if !ended && (argument.may_be_option || argument.prefix().starts_with('-')) {
+                // The script may come as an operand, and then it is not known either.
+                walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known");
+            }
+            operands.push(argument);
+            continue;
+        };
+        if ended || text.len() < 2 || !text.starts_with('-') {
+            operands.push(argument);
+            continue;
+        }
+        if text == "--" {
+            ended = true;
+            continue;
+        }
+        let next = |at: &mut usize| {
+            let value = run.arguments.get(*at).cloned();
+            *at = at.saturating_add(1);
+            value.unwrap_or_else(|| Argument::unknown(run.span.clone()))
+        };
+        if let Some(long) = text.strip_prefix("--") {
+            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+            let value = value.map(|value| Argument::known(value, argument.span.clone()));
+            let options = [
+                "expression",
+                "file",
+                "in-place",
+                "line-length",
+                "quiet",
+                "silent",
+                "regexp-extended",
+                "separate",
+                "unbuffered",
+                "null-data",
+                "zero-terminated",
+                "posix",
+                "debug",
+                "sandbox",
+                "follow-symlinks",
+                "binary",
+            ];
+            // An abbreviation counts for the worst it can be.
+            let found: Vec<&str> = options.into_iter().filter(|option| option.starts_with(name)).collect();
+            let found = if options.contains(&name) { vec![name] } else { found };
+            if found.contains(&"in-place") {
+                in_place = true;
+            } else if found.contains(&"file") {
+                let _ = value.unwrap_or_else(|| next(&mut at));
+                walk.add(Label::Unknown, run.name, &argument.span, "a script in a file");
+            } else if found.contains(&"expression") {
+                scripts.push(value.unwrap_or_else(|| next(&mut at)));
+            } else if found.contains(&"line-length") {
+                let _ = value.unwrap_or_else(|| next(&mut at));
+            } else if found.is_empty() {
+                walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known");
+            }
+            continue;
+        }
+        let mut letters = text.get(1..).unwrap_or("").chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                'n' | 'E' | 'r' | 's' | 'u' | 'z' | 'b' | 'a' => continue,
+                'i' | 'I' => in_place = true,
+                'e' | 'f' | 'l' => {
+                    let attached = letters.as_str();
+                    let value = if attached.is_empty() {
+                        next(&mut at)
+                    } else {
+                        Argument::known(attached, argument.span.clone())
+                    };
+                    match letter {
+                        'e' => scripts.push(value),
+                        'f' => walk.add(Label::Unknown, run.name, &argument.span, "a script in a file"),
+                        _ => {}
+                    }
+                }
+                _ => walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known"),
+            }
+            break;
+        }
+    }
+    let mut files = operands.as_slice();
+    if scripts.is_empty()
+        && let Some((first, rest)) = operands.split_first()
+    {
+        scripts.push((*first).clone());
+        files = rest;
+    }
+    let mut whole = String::new();
+    for script in &scripts {
+        match script.known_text() {
+            Some(text) => {
+                whole.push_str(text);
+                whole.push('\n');
+            }
+            None => walk.add(Label::Unknown, run.name, &script.span, "a script that is not known"),
+        }
+    }
+    judge(walk, run, &whole);
+    if in_place {
+        walk.add(Label::Write, run.name, &run.span, "edits files in place");
+        for file in files {
+            super::special::arms(walk, file, run.name);
+        }
+    }
+    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it reads, edited");
+}
+
+/// Reads a script for commands that write or run.
+fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, script: &str) {
+    let mut reader = Reader { cursor: Cursor::new(script, None), files: Vec::new(), runs: false };
+    if reader.script().is_none() {
+        return walk.add(Label::Unknown, run.name, &run.span, "a script that is not understood");
+    }
+    if reader.runs {
+        walk.add(Label::Unknown, run.name, &run.span, "the script runs commands");
+    }
+    for file in reader.files {
+        walk.writes(&Argument::known(file, run.span.clone()), run.name, &run.span);
+    }
+}
+
+struct Reader<'t> {
+    cursor: Cursor<'t>,
+    files: Vec<String>,
+    runs: bool,
+}
+
+impl Reader<'_> {
+    fn script(&mut self) -> Option<()> {
+        loop {
+            self.cursor.take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'}' | b'{'));
+            if self.cursor.peek().is_none() {
+                return Some(());
+            }
+            if self.cursor.peek() == Some(b'#') {
+                self.line();
+                continue;
+            }
+            self.addresses()?;
+            self.blanks();
+            while self.cursor.take("!") {
+                self.blanks();
+            }
+            self.command()?;
+        }
+    }
+
+    fn blanks(&mut self) {
+        self.cursor.take_while(|byte| matches!(byte, b' ' | b'\t'));
+    }
+
+    fn line(&mut self) -> String {
+        let text = self.cursor.take_while(|byte| byte != b'\n').to_owned();
+        self.cursor.skip(1);
+        text
+    }
+
+    fn addresses(&mut self) -> Option<()> {
+        if !self.address()? {
+            return Some(());
+        }
+        self.blanks();
+        if self.cursor.take(",") {
+            self.blanks();
+            let _ = self.cursor.take("+") || self.cursor.take("~");
+            if !self.address()? {
+                return None;
+            }
+        }
+        Some(())
+    }
+
+    /// A line number, `$`, or a pattern.
+    fn address(&mut self) -> Option<bool> {
+        match self.cursor.peek() {
+            Some(b'0'..=b'9') => {
+                self.cursor.take_while(|byte| byte.is_ascii_digit());
+                self.blanks();
+                if self.cursor.take("~") {
+                    self.cursor.take_while(|byte| byte.is_ascii_digit());
+                }
+            }
+            Some(b'$') => self.cursor.skip(1),
+            Some(b'/') => {
+                self.cursor.skip(1);
+                self.until('/')?;
+                self.address_flags();
+            }
+            Some(b'\\') => {
+                self.cursor.skip(1);
+                let delimiter = self.cursor.character()?;
+                self.until(delimiter)?;
+                self.address_flags();
+            }
+            Some(_) | None => return Some(false),
+        }
+        Some(true)
+    }
+
+    fn address_flags(&mut self) {
+        self.cursor.take_while(|byte| matches!(byte, b'I' | b'M'));
+    }
+
+    /// Skips to a delimiter that is neither escaped nor in brackets where that matters.
+    fn until(&mut self, delimiter: char) -> Option<()> {
+        let mut in_brackets = false;
+        let mut first = false;
+        loop {
+            let character = self.cursor.character()?;
+            if in_brackets {
+                match character {
+                    ']' if !first => in_brackets = false,
+                    '^' if first => continue,
+                    // A `sed` for which a delimiter ends the pattern even here finds brackets that do not close, and
+                    // refuses the script as a whole.
+                    '\n' => return None,
+                    _ => {}
+                }
+                first = false;
+                continue;
+            }
+            match character {
+                _ if character == delimiter => return Some(()),
+                '\\' => {
+                    self.cursor.character()?;
+                }
+                '[' => {
+                    in_brackets = true;
+                    first = true;
+                }
+                '\n' => return None,
+                _ => {}
+            }
+        }
+    }
+
+    /// Skips a replacement.
+    fn replacement(&mut self, delimiter: char) -> Option<()> {
+        loop {
+            match self.cursor.character()? {
+                '\\' => {
+                    self.cursor.character()?;
+                }
+                character if character == delimiter => return Some(()),
+                _ => {}
+            }
+        }
+    }
+
+    fn command(&mut self) -> Option<()> {
+        match self.cursor.character()? {
+            '{' | '}' => Some(()),
+            'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | '=' | 'z' | 'F' => self.ends(),
+            'l' | 'L' | 'q' | 'Q' => {
+                self.blanks();
+                self.cursor.take_while(|byte| byte.is_ascii_digit());
+                self.ends()
+            }
+            'b' | 't' | 'T' | ':' => {
+                self.blanks();
+                self.cursor.take_while(|byte| !matches!(byte, b'\n' | b';' | b'}' | b' ' | b'\t'));
+                Some(())
+            }
+            'a' | 'i' | 'c' => {
+                self.text();
+                Some(())
+            }
+            'r' | 'R' => {
+                self.line();
+                Some(())
+            }
+            'w' | 'W' => {
+                self.blanks();
+                let file = self.line();
+                self.files.push(file);
+                Some(())
+            }
+            'e' => {
+                self.runs = true;
+                self.line();
+                Some(())
+            }
+            'v' => {
+                self.cursor.take_while(|byte| !matches!(byte, b'\n' | b';'));
+                Some(())
+            }
+            'y' => {
+                let delimiter = self.delimiter()?;
+                self.replacement(delimiter)?;
+                self.replacement(delimiter)?;
+                self.ends()
+            }
+            's' => {
+                let delimiter = self.delimiter()?;
+                self.until(delimiter)?;
+                self.replacement(delimiter)?;
+                self.flags()
+            }
+            _ => None,
+        }
+    }
+
+    fn delimiter(&mut self) -> Option<char> {
+        self.cursor.character().filter(|delimiter| !matches!(delimiter, '\n' | '\\'))
+    }
+
+    fn flags(&mut self) -> Option<()> {
+        loop {
+            match self.cursor.peek() {
+                Some(b'g' | b'p' | b'i' | b'I' | b'm' | b'M' | b'0'..=b'9') => self.cursor.skip(1),
+                Some(b'e') => {
+                    self.runs = true;
+                    self.cursor.skip(1);
+                }
+                Some(b'w') => {
+                    self.cursor.skip(1);
+                    self.blanks();
+                    let file = self.line();
+                    self.files.push(file);
+                    return Some(());
+                }
+                Some(_) | None => return self.ends(),
+            }
+        }
+    }
+
+    /// The text of `a`, `i`, `c`: to the end of a line that does not end in a backslash.
+    fn text(&mut self) {
+        loop {
+            let line = self.line();
+            let slashes = line.bytes().rev().take_while(|byte| *byte == b'\\').count();
+            if slashes % 2 == 0 || self.cursor.peek().is_none() {
+                return;
+            }
+        }
+    }
+
+    /// A command ends at a line end, `;`, `}`, `#` or the end of the script.
+    fn ends(&mut self) -> Option<()> {
+        self.blanks();
+        match self.cursor.peek() {
+            None | Some(b'\n' | b';' | b'}' | b'#') => Some(()),
+            Some(_) => None,
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Programs: those with a language of their own, and those of the table.
+
+use super::options::{self, Call};
+use super::reduce::Argument;
+use super::table::{Operands, Spec};
+use super::walk::{Run, Walk};
+use super::{Label, awk, builtins, find, git, paths, sed, shells, ssh, tar, wrappers};
+
+type Handler = fn(&mut Walk<'_, '_>, &Run<'_>);
+
+/// The programs that are handled by code.
+#[rustfmt::skip]
+fn handler(name: &str) -> Option<Handler> {
+    Some(match name {
+        "sed" | "gsed"                              => sed::run,
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::run,
+        "find" | "gfind"                            => find::run,
+        "fd" | "fdfind"                             => find::fd,
+        "tar" | "gtar" | "bsdtar"                   => tar::run,
+        "dd" | "gdd"                                => dd,
+        "socat"                                     => socat,
+        "git"                                       => git::run,
+        "env" | "genv"                              => wrappers::env,
+        "xargs" | "gxargs"                          => wrappers::xargs,
+        "parallel"                                  => wrappers::parallel,
+        "flock"                                     => wrappers::flock,
+        "script"                                    => wrappers::script,
+        "watch"                                     => wrappers::watch,
+        "time" | "gtime"                            => wrappers::time,
+        "sudo" | "doas" | "su"                      => wrappers::privileged,
+        "ssh"                                       => ssh::run,
+        "busybox" | "toybox"                        => |walk, run| walk.program(run, run.arguments),
+        _ if shells::SHELLS.contains(&name)       => shells::run,
+        _ => return None,
+    })
+}
+
+/// Whether code knows this name, so that a table can only add to it.
+pub(super) fn is_handled(name: &str) -> bool {
+    handler(name).is_some() || builtins::is_builtin(name)
+}
+
+/// Whether a name alone says that something is destroyed.
+pub(super) fn destroys(walk: &Walk<'_, '_>, name: &str) -> bool {
+    let name = name.rsplit('/').next().unwrap_or(name);
+    walk.setting.commands.get(name).iter().flatten().any(|spec| spec.effect == Label::Destructive)
+}
+
+/// Runs a program.
+pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let entries: Vec<_> = walk.setting.commands.get(run.name).into_iter().flatten().cloned().collect();
+    let handler = handler(run.name);
+    let known = handler.is_some() || !entries.is_empty();
+    if known && asks_for_help(run.arguments, &entries) {
+        return walk.add(Label::ReadOnly, run.name, &run.span, "asks for a version or for help");
+    }
+    if let Some(handler) = handler {
+        handler(walk, run);
+    }
+    for spec in &entries {
+        by_table(walk, run, spec, run.arguments, run.name);
+    }
+    if names_destruction(run) {
+        walk.add(Label::Destructive, run.name, &run.span, "destroys what is elsewhere");
+    }
+    if known || is_also_program(run.name) && builtins::run(walk, run) {
+        return;
+    }
+    walk.add(Label::Unknown, run.name, &run.span, "not in the table of commands");
+}
+
+/// Builtins that are programs as well, and do the same as those.
+fn is_also_program(name: &str) -> bool {
+    matches!(name, "echo" | "printf" | "true" | "false" | "pwd" | "test" | "[" | "kill")
+}
+
+fn asks_for_help(arguments: &[Argument], entries: &[std::sync::Arc<Spec>]) -> bool {
+    let [only] = arguments else { return false };
+    match only.known_text() {
+        Some("--version" | "--help") => true,
+        Some(text) => entries.iter().any(|spec| spec.version.iter().any(|version| version == text)),
+        None => false,
+    }
+}
+
+/// A call judged by an entry of the table.
+fn by_table(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, arguments: &[Argument], name: &str) {
+    let call = options::read_until_verb(spec, arguments);
+    if spec.has_verbs() {
+        return by_verb(walk, run, spec, &call, arguments, name);
+    }
+    judge(walk, run, spec, &call, arguments, name);
+}
+
+fn by_verb(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
+    for (effect, at) in &call.effects {
+        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
+        walk.add(*effect, name, span, option_why(*effect));
+    }
+    let Some(at) = call.first_operand else {
+        let why = spec.why.clone().unwrap_or_else(|| effect_why(spec.effect).to_owned());
+        let effect = if call.is_lowered { Label::ReadOnly } else { spec.effect };
+        return walk.add(effect, name, &run.span, why);
+    };
+    let Some(verb) = arguments.get(at).and_then(Argument::known_text) else {
+        return walk.add(Label::Unknown, name, &run.span, "a subcommand that is not known before the line runs");
+    };
+    let rest = arguments.get(at.saturating_add(1)..).unwrap_or_default();
+    let whole = format!("{name} {verb}");
+    if let Some(sub) = spec.subcommands.get(verb) {
+        return by_table(walk, run, sub, rest, &whole);
+    }
+    match spec.verb(verb) {
+        Some(effect) => {
+            walk.add(effect, &whole, &run.span, effect_why(effect));
+        }
+        None => match &spec.any {
+            Some(any) => by_table(walk, run, any, rest, &whole),
+            None => {
+                // An operand, or a verb that the table does not have.
+                let plain = spec.effect != Label::ReadOnly && spec.operands != Operands::None;
+                let effect = if plain { spec.effect } else { spec.effect.max(Label::Unknown) };
+                let why = spec.why.clone().unwrap_or_else(|| effect_why(effect).to_owned());
+                walk.add(effect, name, &run.span, why);
+            }
+        },
+    }
+}
+
+/// Tools for machines elsewhere, whose verbs stand at any depth.
+const CLOUD: &[&str] = &[
+    "aws",
+    "gcloud",
+    "az",
+    "gh",
+    "glab",
+    "doctl",
+    "heroku",
+    "flyctl",
+    "fly",
+    "vercel",
+    "netlify",
+    "railway",
+    "pulumi",
+    "eksctl",
+    "gsutil",
+    "bq",
+    "linode-cli",
+    "hcloud",
+    "s3cmd",
+    "ibmcloud",
+    "oci",
+    "aliyun",
+    "wrangler",
+    "supabase",
+    "firebase",
+    "scw",
+    "openstack",
+];
+
+/// A verb that destroys, wherever it stands among the words.
+fn names_destruction(run: &Run<'_>) -> bool {
+    let destroys = |text: &str| {
+        matches!(text, "delete" | "destroy" | "terminate" | "purge")
+            || ["delete-", "terminate-", "destroy-"].iter().any(|verb| text.starts_with(verb))
+    };
+    let by_method = |text: &str| run.name == "gh" && matches!(text, "DELETE" | "--method=DELETE" | "-XDELETE");
+    let mut words = run.arguments.iter().filter_map(Argument::known_text);
+    CLOUD.contains(&run.name) && words.any(|text| destroys(text) || by_method(text))
+}
+
+fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
+    for (effect, at) in &call.effects {
+        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
+        walk.add(*effect, name, span, option_why(*effect));
+    }
+    for output in &call.outputs {
+        walk.writes(output, name, &output.span);
+    }
+    if spec.operands == Operands::Command {
+        return wrapped(walk, run, spec, call, arguments, name);
+    }
+    let base = if call.is_lowered { Label::ReadOnly } else { spec.effect };
+    let has_worse = !spec.is_open || spec.worst_option() > Label::ReadOnly;
+    let writes_anyway = spec.operands == Operands::Outputs && !call.operands.is_empty();
+    if call.may_have_options && base == Label::ReadOnly && has_worse && !writes_anyway {
+        walk.add(
+            Label::Unknown,
+            name,
+            &run.span,
+            "an argument that is not known could be an option that writes or runs",
+        );
+    }
+    if !call.is_lowered || spec.operands == Operands::Remote {
+        operands(walk, run, spec, call, name);
+    }
+    // A program that only writes what it is told has no effect of its own.
+    let own = if spec.operands == Operands::Outputs { Label::ReadOnly } else { base };
+    let why = match (&spec.why, call.is_lowered) {
+        (Some(why), false) => why.clone(),
+        (Some(_) | None, true) => "only shows what it would do".to_owned(),
+        (None, false) => effect_why(own).to_owned(),
+    };
+    walk.add(own, name, &run.span, why);
+}
+
+fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, name: &str) {
+    match spec.operands {
+        Operands::Inputs | Operands::Command => {}
+        Operands::Files => {
+            for operand in &call.operands {
+                arms(walk, operand, name);
+            }
+        }
+        Operands::Outputs => {
+            for operand in &call.operands {
+                walk.writes(operand, name, &operand.span);
+            }
+        }
+        Operands::SecondIsOutput => match call.operands.get(1) {
+            Some(output) => walk.writes(output, name, &output.span),
+            None if call.splits => walk.add(Label::Write, name, &run.span, "an argument that can name an output"),
+            None => {}
+        },
+        Operands::Remote => {
+            for operand in &call.operands {
+                let text = operand.known_text().unwrap_or(operand.prefix());
+                if is_remote(text) {
+                    walk.add(Label::Network, name, &operand.span, "names another machine");
+                } else {
+                    arms(walk, operand, name);
+                }
+            }
+        }
+        Operands::None => {
+            if !call.operands.is_empty() {
+                walk.add(Label::Unknown, name, &run.span, "an operand where none is expected");
+            }
+        }
+        Operands::Plus => {
+            if call.operands.iter().any(|operand| !operand.prefix().starts_with('+')) {
+                walk.add(Label::Write, name, &run.span, "an operand that sets something");
+            }
+        }
+    }
+}
+
+/// A file that is changed: worse than that if it runs later, or is a device.
+pub(super) fn arms(walk: &mut Walk<'_, '_>, operand: &Argument, name: &str) {
+    let directory = walk.directory.clone();
+    let guesses = [operand.prefix(), operand.skeleton()];
+    let texts =
+        operand.texts().iter().map(String::as_str).chain(guesses.into_iter().filter(|_| operand.texts().is_empty()));
+    for text in texts {
+        let (effect, why) = paths::target(text, directory.as_deref()).effect();
+        if effect > Label::Write {
+            return walk.add(effect, name, &operand.span, why);
+        }
+    }
+}
+
+/// `host:path`, `user@host:path`, `scheme://…`.
+fn is_remote(text: &str) -> bool {
+    let before_slash = text.split('/').next().unwrap_or("");
+    text.contains("://") || before_slash.contains(':') && !text.starts_with(['/', '.'])
+}
+
+/// A wrapper of the table: what it runs is judged.
+fn wrapped(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
+    let detaches = matches!(run.name, "nohup" | "setsid" | "daemonize");
+    if detaches && walk.background {
+        walk.add(Label::Unknown, name, &run.span, "a job that outlives the call");
+    }
+    let own =
+        call.first_operand.map_or(arguments, |at| arguments.get(..at.saturating_add(spec.skip)).unwrap_or_default());
+    if call.may_have_options || own.iter().any(|argument| argument.splits) {
+        walk.add(Label::Unknown, name, &run.span, "the command is not known before the line runs");
+    }
+    let start = call.first_operand.map(|at| at.saturating_add(spec.skip));
+    let command = start.and_then(|start| arguments.get(start..)).unwrap_or_default();
+    if command.is_empty() {
+        return walk.add(spec.effect, name, &run.span, effect_why(spec.effect));
+    }
+    walk.program(run, command);
+}
+
+/// `socat`: an address can be a program; connections and the standard streams are only connections.
+fn socat(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    const PLAIN: [&str; 20] = [
+        "tcp",
+        "tcp4",
+        "tcp6",
+        "tcp-connect",
+        "tcp4-connect",
+        "tcp6-connect",
+        "tcp-listen",
+        "tcp4-listen",
+        "tcp6-listen",
+        "tcp-l",
+        "udp",
+        "udp4",
+        "udp6",
+        "udp-connect",
+        "udp-listen",
+        "ssl",
+        "openssl",
+        "openssl-connect",
+        "ssl-l",
+        "openssl-listen",
+    ];
+    let is_plain = |argument: &Argument| {
+        argument.known_text().is_some_and(|text| {
+            let kind = text.split([':', ',']).next().unwrap_or("").to_ascii_lowercase();
+            let stream = matches!(kind.as_str(), "-" | "stdio" | "stdin" | "stdout" | "stderr");
+            !text.contains("!!") && (stream || PLAIN.contains(&kind.as_str()))
+        })
+    };
+    if run.arguments.iter().all(is_plain) {
+        walk.add(Label::Network, run.name, &run.span, "opens a connection");
+    } else {
+        walk.add(Label::Unknown, run.name, &run.span, "an address that can be a program or a file");
+    }
+}
+
+/// `dd`: writes what `of=` names.
+fn dd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    for argument in run.arguments {
+        let text = argument.known_text().unwrap_or(argument.prefix());
+        if argument.splits {
+            walk.add(Label::Write, run.name, &argument.span, "an argument that can name an output");
+        }
+        if let Some(path) = text.strip_prefix("of=") {
+            let target = match argument.known_text() {
+                Some(_) => Argument::known(path, argument.span.clone()),
+                None => Argument::after(path, argument.span.clone()),
+            };
+            walk.writes(&target, run.name, &argument.span);
+        } else if argument.known_text().is_none() && !text.contains('=') {
+            walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known could name an output");
+        }
+    }
+    walk.add(Label::ReadOnly, run.name, &run.span, "copies to what it is told");
+}
+
+fn option_why(effect: Label) -> &'static str {
+    match effect {
+        Label::ReadOnly => "an option that reads",
+        Label::Write => "an option that writes",
+        Label::Network => "an option that reaches out",
+        Label::Unknown => "an option that runs something, or is not known",
+        Label::Destructive => "an option that destroys",
+    }
+}
+
+fn effect_why(effect: Label) -> &'static str {
+    match effect {
+        Label::ReadOnly => "reads",
+        Label::Write => "writes files or settings",
+        Label::Network => "reaches other machines",
+        Label::Unknown => "runs what cannot be seen here",
+        Label::Destructive => "destroys",
+    }
+}

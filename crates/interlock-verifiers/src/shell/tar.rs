@@ -1,0 +1,203 @@
+//! `tar`: the mode decides.
+
+use super::Label;
+use super::reduce::Argument;
+use super::walk::{Run, Walk};
+
+/// Options of one letter that have an argument.
+const WITH_ARGUMENT: &str = "fCXTbFgHIKLMNVo";
+/// Options written out that have an argument and do nothing but read.
+#[rustfmt::skip]
+const LONG_WITH_ARGUMENT: &[&str] = &[
+    "file", "directory", "exclude", "exclude-from", "files-from", "strip-components", "transform", "xform", "owner",
+    "group", "mode", "mtime", "format", "label", "blocking-factor", "newer", "newer-mtime", "after-date",
+    "wildcards-match", "starting-file", "sort", "exclude-tag", "suffix", "backup", "quoting-style", "level",
+    "tape-length", "record-size", "occurrence", "pax-option", "exclude-ignore", "exclude-vcs-ignores",
+    "one-top-level", "hole-detection",
+];
+/// Options written out without an argument that do nothing worse than the mode.
+#[rustfmt::skip]
+const LONG_ALONE: &[&str] = &[
+    "verbose", "gzip", "gunzip", "bzip2", "xz", "lzma", "zstd", "compress", "lzip", "lzop", "auto-compress",
+    "preserve-permissions", "same-permissions", "no-same-owner", "same-owner", "no-same-permissions",
+    "keep-old-files", "skip-old-files", "overwrite", "wildcards", "no-wildcards", "anchored", "exclude-vcs",
+    "no-recursion", "recursion", "dereference", "hard-dereference", "one-file-system", "numeric-owner", "totals",
+    "to-stdout", "sparse", "absolute-names", "verify", "utc", "full-time", "block-number", "show-transformed-names",
+    "null", "ignore-case", "keep-newer-files", "unlink-first", "recursive-unlink", "touch", "acls", "xattrs",
+    "selinux", "delay-directory-restore", "ignore-zeros", "posix", "old-archive", "portability", "no-auto-compress",
+    "warning", "checkpoint", "interactive", "confirmation", "exclude-caches", "exclude-backups", "no-overwrite-dir",
+    "multi-volume", "seek", "no-seek", "restrict", "ignore-failed-read",
+];
+
+#[derive(Default)]
+struct Asked {
+    mode: Option<char>,
+    files: Vec<Argument>,
+    to_stdout: bool,
+    not_known: bool,
+    runs: bool,
+    removes: bool,
+    operands: Vec<Argument>,
+    directory: Vec<Argument>,
+    /// Where the list of names is written.
+    indexes: Vec<Argument>,
+}
+
+/// Runs `tar`.
+pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let asked = read(run);
+    if asked.runs {
+        walk.add(Label::Unknown, run.name, &run.span, "an option that runs a program");
+    }
+    if asked.not_known {
+        walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+    }
+    if asked.removes {
+        walk.add(Label::Destructive, run.name, &run.span, "removes files after it stored them");
+    }
+    for index in &asked.indexes {
+        walk.writes(index, run.name, &index.span);
+    }
+    if asked.files.iter().chain(&asked.directory).any(|value| value.splits) {
+        walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+    }
+    let file = asked.files.last();
+    let is_stream = file.is_none() || file.and_then(Argument::known_text) == Some("-");
+    let remote = |file: &&Argument| file.known_text().unwrap_or(file.prefix()).contains(':');
+    if file.filter(remote).is_some() {
+        walk.add(Label::Network, run.name, &run.span, "names another machine");
+    }
+    match asked.mode {
+        Some('t' | 'd') => walk.add(Label::ReadOnly, run.name, &run.span, "lists or compares"),
+        Some('x') if asked.to_stdout => walk.add(Label::ReadOnly, run.name, &run.span, "extracts to its output"),
+        Some('x') => {
+            walk.add(Label::Write, run.name, &run.span, "extracts files");
+            for place in asked.directory.iter().chain(&asked.operands) {
+                super::special::arms(walk, place, run.name);
+            }
+        }
+        Some('c') if is_stream => walk.add(Label::ReadOnly, run.name, &run.span, "stores to its output"),
+        Some('c' | 'r' | 'u' | 'A') => {
+            match file {
+                Some(file) => walk.writes(file, run.name, &file.span),
+                None => walk.add(Label::Write, run.name, &run.span, "writes an archive"),
+            }
+            walk.add(Label::ReadOnly, run.name, &run.span, "stores files");
+        }
+        Some('D') => walk.add(Label::Destructive, run.name, &run.span, "deletes from an archive"),
+        Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "what it is to do is not known"),
+    }
+}
+
+fn read(run: &Run<'_>) -> Asked {
+    let mut asked = Asked::default();
+    let mut at = 0usize;
+    let mut ended = false;
+    while let Some(argument) = run.arguments.get(at) {
+        let here = at;
+        at = at.saturating_add(1);
+        let Some(text) = argument.known_text() else {
+            asked.not_known |=
+                !ended && (argument.may_be_option || argument.splits || argument.prefix().starts_with('-'));
+            asked.operands.push(argument.clone());
+            continue;
+        };
+        if text == "--" {
+            ended = true;
+            continue;
+        }
+        if !ended && text.starts_with("--") {
+            long(&mut asked, run, text, argument, &mut at);
+        } else if !ended && text.len() > 1 && text.starts_with('-') {
+            letters(&mut asked, run, text.get(1..).unwrap_or(""), argument, &mut at, false);
+        } else if here == 0 {
+            letters(&mut asked, run, text, argument, &mut at, true);
+        } else {
+            asked.operands.push(argument.clone());
+        }
+    }
+    asked
+}
+
+fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize, old_style: bool) {
+    let mut rest = text.chars();
+    while let Some(letter) = rest.next() {
+        match letter {
+            'c' | 'r' | 't' | 'u' | 'x' | 'A' | 'd' => asked.mode = Some(letter),
+            'O' => asked.to_stdout = true,
+            'I' | 'F' => {
+                asked.runs = true;
+                if !old_style && !rest.as_str().is_empty() {
+                    return;
+                }
+                *at = at.saturating_add(1);
+            }
+            // With the old style every argument is a word of its own; `-o` of GNU has none.
+            _ if WITH_ARGUMENT.contains(letter) && letter != 'o' && letter != 'M' => {
+                let attached = rest.as_str();
+                let value = if old_style || attached.is_empty() {
+                    let next = run.arguments.get(*at).cloned();
+                    *at = at.saturating_add(1);
+                    next
+                } else {
+                    Some(Argument::known(attached, argument.span.clone()))
+                };
+                match letter {
+                    'f' => asked.files.extend(value),
+                    'C' => asked.directory.extend(value),
+                    _ => {}
+                }
+                if !old_style {
+                    return;
+                }
+            }
+            'v' | 'z' | 'j' | 'J' | 'Z' | 'a' | 'p' | 'h' | 'l' | 'm' | 'n' | 'o' | 'P' | 'k' | 'w' | 'W' | 'S'
+            | 's' | 'i' | 'B' | 'G' | 'R' | 'U' | 'M' => {}
+            _ => asked.not_known = true,
+        }
+    }
+}
+
+fn long(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize) {
+    let text = text.strip_prefix("--").unwrap_or(text);
+    let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+    let value = value.map(|value| Argument::known(value, argument.span.clone()));
+    let mut next = || {
+        let next = run.arguments.get(*at).cloned();
+        *at = at.saturating_add(1);
+        next
+    };
+    match name {
+        "create" => asked.mode = Some('c'),
+        "extract" | "get" => asked.mode = Some('x'),
+        "list" => asked.mode = Some('t'),
+        "append" => asked.mode = Some('r'),
+        "update" => asked.mode = Some('u'),
+        "concatenate" | "catenate" => asked.mode = Some('A'),
+        "diff" | "compare" => asked.mode = Some('d'),
+        "delete" => asked.mode = Some('D'),
+        "to-stdout" => asked.to_stdout = true,
+        "remove-files" => asked.removes = true,
+        "checkpoint-action" => {
+            let value = value.or_else(next);
+            let quiet = value
+                .as_ref()
+                .and_then(Argument::known_text)
+                .is_some_and(|text| matches!(text, "dot" | "." | "echo" | "bell" | "totals"));
+            asked.runs |= !quiet;
+        }
+        "file" => asked.files.extend(value.or_else(next)),
+        "directory" => asked.directory.extend(value.or_else(next)),
+        "index-file" => asked.indexes.extend(value.or_else(next)),
+        _ if LONG_WITH_ARGUMENT.contains(&name) => {
+            if value.is_none() && !matches!(name, "backup" | "one-top-level") {
+                let _ = next();
+            }
+        }
+        _ if LONG_ALONE.contains(&name) => {}
+        // An abbreviation of an option that removes is one.
+        _ if name.len() > 2 && "remove-files".starts_with(name) => asked.removes = true,
+        _ if name.len() > 2 && "to-command".starts_with(name) => asked.runs = true,
+        _ => asked.runs = true,
+    }
+}

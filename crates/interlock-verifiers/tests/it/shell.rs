@@ -1,0 +1,354 @@
+//! The shell engine from outside: labelled lines, wrappers around them, hostile texts, and what must hold of every
+//! analysis.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use interlock_core::bundle::ShellSettings;
+use interlock_verifiers::shell::{Analysis, Commands, Executor, Label, Setting, TEXT_BYTES_MAX, classify};
+
+fn setting() -> Setting {
+    Setting::built_in().expect("the table is sound")
+}
+
+fn label(text: &str) -> Label {
+    classify(text, &setting()).label
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance/shell")
+}
+
+/// The lines of a file, each an object.
+fn lines(name: &str) -> Vec<serde_json::Value> {
+    let text = fs::read_to_string(folder().join(name)).expect("a file of cases");
+    text.lines().map(|line| serde_json::from_str(line).expect("a case is JSON")).collect()
+}
+
+fn text<'v>(case: &'v serde_json::Value, key: &str) -> &'v str {
+    case.get(key).and_then(serde_json::Value::as_str).unwrap_or_else(|| panic!("no `{key}` in {case}"))
+}
+
+/// Files whose lines have a label that the rules give without doubt.
+fn labelled_files() -> Vec<String> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder()).expect("the folder of cases") {
+        let name = entry.expect("an entry").file_name().into_string().expect("a plain name");
+        // Pairs have a test of their own; where the rules leave a label open, there is nothing to hold us to.
+        if name != "pairs.jsonl" && name != "debatable.jsonl" {
+            assert!(name.ends_with(".jsonl"), "nobody reads {name}");
+            names.push(name);
+        }
+    }
+    names.sort();
+    names
+}
+
+#[test]
+fn every_labelled_line_gets_its_label() {
+    let setting = setting();
+    let (mut harmless, mut others, mut wrong) = (0, 0, Vec::new());
+    for name in labelled_files() {
+        for case in lines(&name) {
+            let (line, expected) = (text(&case, "cmd"), text(&case, "expect"));
+            let analysis = classify(line, &setting);
+            check_analysis(line, &analysis);
+            *if expected == "read_only" { &mut harmless } else { &mut others } += 1;
+            if analysis.label.as_str() != expected {
+                wrong.push(format!("{name}: {line:?} is {}, not {expected}", analysis.label));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} lines:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(harmless >= 400 && others >= 1_000, "{harmless} harmless and {others} other lines are too few");
+}
+
+/// What a third party can check of an analysis without the analyser: the label is the strictest effect, every effect
+/// has a place in the text, and the command it names stands in the text.
+fn check_analysis(line: &str, analysis: &Analysis) {
+    let printed: serde_json::Value = serde_json::from_str(&analysis.to_json()).expect("JSON");
+    let order = ["read_only", "write", "network", "unknown", "destructive"];
+    let rank = |word: &str| order.iter().position(|known| *known == word).expect("a known effect");
+    let effects = printed["effects"].as_array().expect("effects");
+    let strictest = effects.iter().map(|effect| rank(text(effect, "effect"))).max().unwrap_or(0);
+    assert_eq!(strictest, rank(text(&printed, "label")), "the label of {line:?} is not its strictest effect");
+    for effect in effects {
+        let span: Vec<usize> = effect["span"]
+            .as_array()
+            .expect("a span")
+            .iter()
+            .map(|at| at.as_u64().expect("a number") as usize)
+            .collect();
+        let part = line.get(span[0]..span[1]).unwrap_or_else(|| panic!("{span:?} is no part of {line:?}"));
+        assert!(!text(effect, "why").is_empty(), "an effect of {line:?} without a reason");
+        // Without quotes and escapes the name is readable, unless it is spelled in codes or comes from braces.
+        let plain: String = line.chars().filter(|letter| !"'\"\\\n{},".contains(*letter)).collect();
+        let name = text(effect, "command").split(' ').next().unwrap_or("");
+        let coded = line.contains("$'") || line.contains("..");
+        assert!(!part.is_empty() && (coded || plain.contains(name)), "`{name}` is not in {line:?}");
+    }
+}
+
+#[test]
+fn no_wrapper_lowers_what_destroys() {
+    let setting = setting();
+    for case in lines("pairs.jsonl") {
+        for key in ["base", "wrapped"] {
+            assert_eq!(classify(text(&case, key), &setting).label, Label::Destructive, "{}", text(&case, key));
+        }
+    }
+    let around = [
+        "{}; ls",
+        "ls; {}",
+        "ls && {}",
+        "ls || {}",
+        "ls | {}",
+        "{} | cat",
+        "( {} )",
+        "{ {}; }",
+        "if true; then {}; fi",
+        "if {}; then :; fi",
+        "while {}; do :; done",
+        "for x in a b; do {}; done",
+        "case a in a) {};; esac",
+        "f() { {}; }; f",
+        "f() { {}; }",
+        "echo \"$( {} )\"",
+        "echo $( {} ) >/dev/null",
+        "x=$( {} )",
+        "cat <( {} )",
+        "! {}",
+        "time {}",
+        "{} &",
+        "coproc {}",
+        "ls\n{}",
+        "ls # comment\n{}",
+        "until ls; do {}; done",
+        "cat <<E\n$( {} )\nE",
+        "echo \"${x:-$( {} )}\"",
+        "[[ -n $( {} ) ]]",
+        "echo $(( $( {} ) ))",
+        "a[$( {} )]=1",
+    ];
+    let bases = lines("destructive.jsonl");
+    // Comments, here-documents and continued lines take the words around them along.
+    let plain = bases.iter().map(|case| text(case, "cmd")).filter(|line| {
+        !line.contains(['\n', '#']) && !line.ends_with('&') && !line.starts_with('!') && !line.starts_with("time")
+    });
+    let mut tried = 0;
+    for base in plain {
+        for wrapper in around {
+            // `{}` of `find` stays as it is: only the first one is ours.
+            let line = wrapper.replacen("{}", base, 1);
+            // A definition is no command that can be a coprocess.
+            if wrapper.starts_with("coproc") && (base.contains("()") || base.starts_with("function")) {
+                continue;
+            }
+            assert_eq!(classify(&line, &setting).label, Label::Destructive, "{line}");
+            tried += 1;
+        }
+    }
+    assert!(tried > 5_000, "only {tried} lines");
+}
+
+#[test]
+fn a_program_run_by_a_wrapper_keeps_its_effect() {
+    let wrappers = [
+        "env",
+        "env -i",
+        "env -u X",
+        "nohup",
+        "nice",
+        "nice -n 5",
+        "ionice -c3",
+        "timeout 5",
+        "timeout -k 1 5",
+        "stdbuf -oL",
+        "setsid",
+        "command",
+        "command -p",
+        "exec",
+        "exec -a x",
+        "sudo",
+        "sudo -u root",
+        "doas",
+        "xargs",
+        "xargs -n1",
+        "xargs -0 -P4",
+        "busybox",
+        "watch -n1",
+        "watch -x",
+        "parallel",
+        "flock /dev/null",
+        "find . -exec",
+        "time -p",
+        "chrt 1",
+        "\\env",
+        "/usr/bin/env",
+        "'nice'",
+        "env nice timeout 5 stdbuf -o0",
+    ];
+    for wrapper in wrappers {
+        assert_eq!(label(&format!("{wrapper} rm x")), Label::Destructive, "{wrapper} rm x");
+        assert_eq!(label(&format!("{wrapper} /bin/rm -rf x")), Label::Destructive, "{wrapper} /bin/rm -rf x");
+        assert!(label(&format!("{wrapper} touch x")) >= Label::Write, "{wrapper} touch x");
+        assert!(label(&format!("{wrapper} ./x")) >= Label::Unknown, "{wrapper} ./x");
+    }
+}
+
+#[test]
+fn other_shells_are_not_taken_for_bash() {
+    let with = |text: &str, executor: Executor| classify(text, &Setting { executor, ..setting() }).label;
+    assert_eq!(with("ls | head", Executor::Other), Label::ReadOnly);
+    for text in ["[[ b > a ]]", "ls |& cat", "echo $'\\x72'", "cat <(ls)", "a=(1 2)", "ls &>/dev/null", "(( 1 > 2 ))"] {
+        assert_eq!(with(text, Executor::Bash), Label::ReadOnly, "{text}");
+        assert_eq!(with(text, Executor::Other), Label::Unknown, "{text}");
+    }
+    assert_eq!(with("ls *(e:'rm x':)", Executor::Other), Label::Unknown);
+    assert_eq!(with("ls ${(e)x}", Executor::Other), Label::Unknown);
+    assert_eq!(with("ls", Executor::Foreign), Label::Unknown);
+    for (name, executor) in
+        [("bash", Executor::Bash), ("zsh", Executor::Other), ("fish", Executor::Foreign), ("pwsh", Executor::Foreign)]
+    {
+        assert_eq!(Executor::named(name), executor);
+    }
+}
+
+#[test]
+fn a_repository_that_names_programs_makes_git_unknown() {
+    let with = |runs: Option<bool>| classify("git status", &Setting { git_runs_programs: runs, ..setting() });
+    assert_eq!(with(None).label, Label::ReadOnly);
+    assert_eq!(with(None).assumes, ["plain repository"]);
+    assert_eq!(with(Some(false)).label, Label::ReadOnly);
+    assert!(with(Some(false)).assumes.is_empty());
+    assert_eq!(with(Some(true)).label, Label::Unknown);
+}
+
+#[test]
+fn a_bundle_can_add_commands_and_never_loosens() {
+    let load =
+        |text: &str| Commands::load(Some(&ShellSettings { commands: Some(text.to_owned()), commands_file: None }));
+    let added =
+        load("[tool]\neffect = \"read_only\"\nflags = \"-a\"\nout = \"-o\"\n").map(Setting::with).expect("sound");
+    assert_eq!(classify("tool -a x", &added).label, Label::ReadOnly);
+    assert_eq!(classify("tool -o out x", &added).label, Label::Write);
+    assert_eq!(classify("tool -z", &added).label, Label::Unknown);
+    assert_eq!(classify("tool", &setting()).label, Label::Unknown);
+    let tighter = load("[cat]\neffect = \"unknown\"\n").map(Setting::with).expect("sound");
+    assert_eq!(classify("cat x", &tighter).label, Label::Unknown);
+    let with_git = load("[git]\neffect = \"network\"\nopen = true\n").map(Setting::with).expect("sound");
+    assert_eq!(classify("git status", &with_git).label, Label::Network);
+    // The same effect with fewer questions asked takes nothing away: both entries count.
+    let same = load("[sort]\neffect = \"read_only\"\nopen = true\n").map(Setting::with).expect("sound");
+    assert_eq!(classify("sort -o out x", &same).label, Label::Write);
+    for loose in [
+        "[rm]\neffect = \"read_only\"\n",
+        "[curl]\neffect = \"write\"\n",
+        "[x]\neffect = \"harmless\"\n",
+        "[x]\n",
+        "[x]\neffect = \"write\"\nflag = \"-a\"\n",
+        "[x]\neffect = \"write\"\nflags = \"a\"\n",
+        "[x]\neffect = \"write\"\noperands = \"some\"\n",
+        "[x]\neffect = \"write\"\nflags = \"-a\"\nargs = \"-a\"\n",
+    ] {
+        assert!(load(loose).is_err(), "{loose}");
+    }
+}
+
+#[test]
+fn the_table_is_large_enough() {
+    let count = Commands::load(None).expect("sound").len();
+    assert!(count >= 250, "{count} commands");
+}
+
+#[test]
+fn hostile_sizes_are_answered() {
+    let repeated = [
+        "(",
+        ")",
+        "((",
+        "$(",
+        "$((",
+        "`",
+        "\"",
+        "'",
+        "{",
+        "}",
+        "{a,",
+        "[[ ",
+        "${x:-",
+        "$'",
+        "<(",
+        "case x in ",
+        "if ",
+        "while ",
+        "f() { ",
+        "<<E ",
+        "a[",
+        "a=(",
+        "!",
+        "!  ",
+        "time ",
+        "\\",
+        "\\\n",
+        ";",
+        "&",
+        "&&",
+        "|",
+        "#",
+        "$",
+        "~",
+        "*",
+        "ls;",
+        "ls|",
+        "ls&&",
+        "-",
+        "--",
+        "{1..9}",
+        "{a,b}{c,d}",
+        "x=1;",
+        "export A=1;",
+        "eval ",
+        "bash -c '",
+        "env ",
+        "sudo ",
+        "((;))",
+        "( ( ; ) )",
+        "( case",
+        "if ( case",
+        "case x in x) ",
+        "declare a[",
+        "cat <<E\n",
+        "$[",
+        "\u{a0}",
+        "é",
+        "\0",
+    ];
+    for part in repeated {
+        for size in [100, 10_000, TEXT_BYTES_MAX] {
+            let line = part.repeat(size / part.len() + 1);
+            let analysis = classify(&line, &setting());
+            assert!(Label::ALL.contains(&analysis.label));
+        }
+    }
+    assert_eq!(label(&"a".repeat(10_000_000)), Label::Unknown);
+    assert_eq!(label(&format!("echo {}", "x ".repeat(20_000))), Label::ReadOnly);
+    assert_eq!(
+        label(&format!("{}ls{}", "(".repeat(30), ")".repeat(30))),
+        Label::ReadOnly,
+        "an expression in parentheses"
+    );
+    assert_eq!(label(&format!("{}ls{}", "( ".repeat(15), " )".repeat(15))), Label::ReadOnly);
+    assert_eq!(label(&format!("{}ls{}", "( ".repeat(10_000), " )".repeat(10_000))), Label::Unknown);
+}
+
+#[test]
+fn calls_that_call_cost_no_more_than_they_may() {
+    // Each function calls the one before twice: doubling is cut off, and what is cut off is unknown.
+    let mut line = "f0() { ls; }; ".to_owned();
+    for at in 1..40 {
+        line.push_str(&format!("f{at}() {{ f{}; f{}; }}; ", at - 1, at - 1));
+    }
+    line.push_str("f39");
+    assert_eq!(label(&line), Label::Unknown);
+}
