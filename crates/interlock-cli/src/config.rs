@@ -127,6 +127,8 @@ fn bundle_settings(bundle: &Bundle, from: &str) -> Result<Vec<Setting>, Fault> {
     flatten("", document.root(), &mut |name, value| {
         // Written in the file under the name of one rule.
         let is_given = given.iter().any(|key| key == name || (name == "rules" && key == "rule"))
+            // A text that is in a file of its own is given by the file's name.
+            || given.iter().any(|key| key.strip_suffix("_file").is_some_and(|key| key == name))
             || given.iter().any(|key| key.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
             || given.iter().any(|key| name.strip_prefix(key.as_str()).is_some_and(|rest| rest.starts_with('.')));
         let source = match name {

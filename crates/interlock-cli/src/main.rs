@@ -11,12 +11,15 @@ mod backup;
 mod client;
 mod config;
 mod doctor;
+mod engine;
 mod explain;
 mod input;
 mod keys;
+mod lines;
 mod moment;
 mod prefix;
 mod serve;
+mod shell;
 mod snippet;
 mod state;
 mod style;
@@ -83,6 +86,13 @@ enum Command {
         #[command(subcommand)]
         command: state::StateCommand,
     },
+    /// Judge command lines by what they do, without running them
+    Shell {
+        #[command(subcommand)]
+        command: shell::ShellCommand,
+    },
+    /// Ask a verifier about a calculation or a database statement
+    Engine(engine::EngineArguments),
     /// Copy a data directory, beside a running server too
     Backup(backup::BackupArguments),
     /// Make a data directory from a backup, and verify it
@@ -207,6 +217,8 @@ fn main() -> ExitCode {
         Command::Top(arguments) => top::run(&arguments),
         Command::Audit { command } => audit::run(&command),
         Command::State { command } => state::run(command),
+        Command::Shell { command } => shell::run(&command),
+        Command::Engine(arguments) => engine::run(&arguments),
         Command::Backup(arguments) => backup::run_backup(&arguments),
         Command::Restore(arguments) => backup::run_restore(&arguments),
         Command::Config { command } => config::run(&command),
@@ -240,6 +252,8 @@ impl Command {
             Command::Top(arguments) => arguments.server.json,
             Command::Audit { command } => command.wants_json(),
             Command::State { command } => command.wants_json(),
+            Command::Shell { command } => command.wants_json(),
+            Command::Engine(arguments) => arguments.wants_json(),
             Command::Backup(arguments) => arguments.json,
             Command::Restore(arguments) => arguments.json,
             Command::Config { command } => command.wants_json(),

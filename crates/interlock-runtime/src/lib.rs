@@ -33,6 +33,7 @@ pub mod directory;
 pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
+pub mod git_config;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 mod platform;

@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod conformance;
 mod doctor;
+mod engines;
 mod faults;
 mod golden;
 mod operator;
