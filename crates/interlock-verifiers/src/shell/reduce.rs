@@ -1,9 +1,10 @@
 //! From words to arguments: braces expanded, quotes removed, and what can be known of the rest.
 
 use core::ops::Range;
+use std::borrow::Cow;
 
 use super::braces;
-use super::syntax::{Part, Word};
+use super::syntax::{Command, CommandKind, Part, Script, Word};
 use super::values::Values;
 
 /// The most texts that are tried for one argument.
@@ -241,16 +242,25 @@ fn may_be_option(word: &Word, values: &Values) -> bool {
     false
 }
 
-/// The words of a script that is one pipeline: those of each command.
-fn pipeline_words(script: &super::syntax::Script) -> Option<Vec<Vec<String>>> {
-    use super::syntax::CommandKind;
+/// The commands of a script that is one pipeline.
+fn pipeline(script: &Script) -> Option<&[Command]> {
     let [list] = script.lists.as_slice() else { return None };
     let [pipeline] = list.pipelines.as_slice() else { return None };
-    let words = pipeline.commands.iter().map(|command| match &command.kind {
-        CommandKind::Simple { words, .. } => {
-            // What is not known is no word that is looked for below.
-            Some(words.iter().map(|word| word.text().unwrap_or_else(|| "\u{0}".to_owned())).collect())
-        }
+    Some(&pipeline.commands)
+}
+
+/// The words of a simple command. What is not known is no word that is looked for below.
+fn words_of(command: &Command) -> Option<Vec<Cow<'_, str>>> {
+    match &command.kind {
+        CommandKind::Simple { words, .. } => Some(
+            words
+                .iter()
+                .map(|word| match word.bare() {
+                    Some(text) => Cow::Borrowed(text),
+                    None => word.text().map_or(Cow::Borrowed("\u{0}"), Cow::Owned),
+                })
+                .collect(),
+        ),
         CommandKind::Group(_)
         | CommandKind::Subshell(_)
         | CommandKind::Branches { .. }
@@ -258,15 +268,14 @@ fn pipeline_words(script: &super::syntax::Script) -> Option<Vec<Vec<String>>> {
         | CommandKind::Arithmetic(_)
         | CommandKind::Condition(_)
         | CommandKind::Coprocess { .. } => None,
-    });
-    words.collect()
+    }
 }
 
 /// `$(pwd)`, `$(git merge-base …)`: what it prints begins with a slash, a letter or a digit, and is one word.
-fn prints_a_path(script: &super::syntax::Script) -> bool {
-    let Some(commands) = pipeline_words(script) else { return false };
-    let [words] = commands.as_slice() else { return false };
-    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+fn prints_a_path(script: &Script) -> bool {
+    let Some([command]) = pipeline(script) else { return false };
+    let Some(words) = words_of(command) else { return false };
+    let texts: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match texts.as_slice() {
         ["pwd" | "nproc" | "whoami" | "uname" | "arch" | "date" | "realpath" | "hostname", rest @ ..] => {
             rest.iter().all(|text| !text.starts_with("+-") && !text.contains('\u{0}'))
@@ -281,19 +290,17 @@ fn prints_a_path(script: &super::syntax::Script) -> bool {
 }
 
 /// `$(wc -l < f)`, `$(seq 1 5)`: what it prints are whole numbers.
-pub(super) fn prints_a_number(script: &super::syntax::Script) -> bool {
-    let Some(mut commands) = pipeline_words(script) else { return false };
+pub(super) fn prints_a_number(script: &Script) -> bool {
+    let Some(mut commands) = pipeline(script) else { return false };
     // Tidying up after a number leaves a number.
-    while commands.len() > 1
-        && commands.last().is_some_and(|words| {
-            let texts: Vec<&str> = words.iter().map(String::as_str).collect();
-            matches!(texts.as_slice(), ["tr", "-d", " " | "[:space:]" | "[:blank:]"] | ["xargs"])
-        })
+    while let Some((last, before)) = commands.split_last()
+        && !before.is_empty()
+        && tidies(last)
     {
-        commands.pop();
+        commands = before;
     }
-    let Some(words) = commands.last() else { return false };
-    let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+    let Some(words) = commands.last().and_then(words_of) else { return false };
+    let texts: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     let numeric = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
     match texts.as_slice() {
         ["wc", "-l" | "-c" | "-w" | "-m"] | ["nproc"] | ["id", "-u" | "-g"] => true,
@@ -313,4 +320,11 @@ pub(super) fn prints_a_number(script: &super::syntax::Script) -> bool {
         ["stat", "-c" | "--format", "%s" | "%Y" | "%u" | "%g" | "%a", _] => true,
         _ => false,
     }
+}
+
+/// `tr -d ' '`, `xargs`: nothing but blanks goes.
+fn tidies(command: &Command) -> bool {
+    let words = words_of(command).unwrap_or_default();
+    let texts: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    matches!(texts.as_slice(), ["tr", "-d", " " | "[:space:]" | "[:blank:]"] | ["xargs"])
 }

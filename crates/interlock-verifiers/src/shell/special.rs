@@ -197,7 +197,9 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, a
     // A program that only writes what it is told has no effect of its own.
     let own = if spec.operands == Operands::Outputs { Label::ReadOnly } else { base };
     let why = match (&spec.why, call.is_lowered) {
-        (Some(why), false) => why.clone(),
+        // A reason that begins with an option is about that.
+        (Some(why), false) if !why.starts_with('-') => why.clone(),
+        (Some(_), false) => effect_why(own).to_owned(),
         (Some(_) | None, true) => "only shows what it would do".to_owned(),
         (None, false) => effect_why(own).to_owned(),
     };
