@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
 use crate::digest::Digest;
 use crate::json;
-use crate::rule::{RuleFinding, RuleSource, Rules};
+use crate::rule::{CallSubject, RuleFinding, RuleSource, Rules};
 use crate::state::StateGuard;
 
 pub use engines::{ShellSettings, SqlSettings};
@@ -61,6 +61,7 @@ crate::action::words! {
 #[derive(Debug, Clone, Default)]
 struct Settings {
     observe: bool,
+    host_may_approve: bool,
     payloads: Option<Payloads>,
     approvals: Option<ApprovalSettings>,
     limits: Option<LimitSettings>,
@@ -159,6 +160,8 @@ struct BundleFile {
     guards: BTreeMap<String, GuardTable>,
     #[serde(default)]
     observe: bool,
+    #[serde(default)]
+    host_may_approve: bool,
     payloads: Option<Payloads>,
     approvals: Option<ApprovalSettings>,
     limits: Option<LimitSettings>,
@@ -222,6 +225,8 @@ struct BundleText {
     own_places: Vec<String>,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     observe: bool,
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    host_may_approve: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payloads: Option<Payloads>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -323,6 +328,7 @@ impl Bundle {
             guards,
             own_places: own_places.to_vec(),
             observe: file.observe,
+            host_may_approve: file.host_may_approve,
             payloads: file.payloads,
             approvals: file.approvals,
             limits: file.limits,
@@ -371,6 +377,7 @@ impl Bundle {
         let observed_required = source.doom_loop_guard_required;
         let settings = Settings {
             observe: source.observe,
+            host_may_approve: source.host_may_approve,
             payloads: source.payloads,
             approvals: source.approvals,
             limits: source.limits,
@@ -405,6 +412,11 @@ impl Bundle {
         self.rules.find(self.registry.identity(action.kind), governed, action)
     }
 
+    /// What the rules say about a tool call.
+    pub fn find_call_rules(&self, call: &CallSubject<'_>) -> RuleFinding {
+        self.rules.find_call(call)
+    }
+
     /// The state guards by name.
     pub fn guards(&self) -> &BTreeMap<String, StateGuard> {
         &self.guards
@@ -418,6 +430,11 @@ impl Bundle {
     /// Whether refusals hold.
     pub fn mode(&self) -> Mode {
         if self.settings.observe { Mode::Observe } else { Mode::Enforce }
+    }
+
+    /// Whether a yes at a host's own prompt counts as a person's agreement.
+    pub fn host_may_approve(&self) -> bool {
+        self.settings.host_may_approve
     }
 
     /// Which texts are kept beside the ledger.

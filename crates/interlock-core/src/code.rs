@@ -75,6 +75,17 @@ codes! {
     ApprovalsOpen = "INTERLOCK-APPROVAL-003", "too many approvals are open";
     ApprovalStale = "INTERLOCK-APPROVAL-004", "what was asked for is not the same any more";
     ApprovalUnknown = "INTERLOCK-APPROVAL-005", "there is no such approval";
+    WorkflowTool = "INTERLOCK-WF-001", "the phase does not allow this tool";
+    WorkflowEvent = "INTERLOCK-WF-002", "the phase has no such event";
+    WorkflowGuard = "INTERLOCK-WF-003", "a guard of the transition is not met";
+    WorkflowIterations = "INTERLOCK-WF-004", "the phase's tool calls are used up";
+    WorkflowRevision = "INTERLOCK-WF-005", "the run has moved on since it was read";
+    WorkflowParked = "INTERLOCK-WF-006", "a transition waits for a person";
+    WorkflowNoRun = "INTERLOCK-WF-007", "no workflow runs here";
+    WorkflowFrozen = "INTERLOCK-WF-008", "the run is frozen until an operator looked";
+    WorkflowLimit = "INTERLOCK-WF-009", "a limit of the workflow is reached";
+    WorkflowData = "INTERLOCK-WF-010", "the data of the transition is not acceptable";
+    ShellEffect = "INTERLOCK-SHELL-001", "the phase does not allow what the command line does";
     ExecutionNotAllowed = "INTERLOCK-EXECUTION-001", "the decision lets nothing run";
     ExecutionReported = "INTERLOCK-EXECUTION-002", "the execution is reported already";
     ExecutionUnknown = "INTERLOCK-EXECUTION-003", "there is no such decision of this agent";

@@ -11,8 +11,10 @@
 //! | the order of the checks, digests, commit plans | [`state`] |
 //! | what an agent may do: steps, loops, budgets, trust | [`action`] |
 //! | rules on arguments, paths and hosts | [`rule`] |
+//! | tool calls of coding agents, the same for every host | [`call`] |
 //! | what an operator configures | [`bundle`] |
 //! | entries, their tree, and what follows from them | [`ledger`] |
+//! | phases, what each allows, and the ways between them | [`workflow`] |
 //! | times as they are written | [`instant`] |
 //! | every code | [`code`] |
 
@@ -29,6 +31,7 @@
 
 pub mod action;
 pub mod bundle;
+pub mod call;
 pub mod code;
 mod digest;
 mod display;
@@ -40,6 +43,7 @@ pub mod ruling;
 pub mod schema;
 pub mod state;
 pub mod transition;
+pub mod workflow;
 
 pub use code::Code;
 pub use digest::Digest;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::agent::{Agent, AgentStatus};
-use super::budget::{Breach, Charge, Remaining};
+use super::budget::{Breach, Charge, Remaining, Spent};
 use super::conversation::{self, Conversation, STEPS_MAX};
 use super::facts::{Door, Evidence, Facts};
 use super::matrix::{by_trust, by_verification};
@@ -145,7 +145,9 @@ pub fn decide(
 /// What an action costs if it runs.
 pub fn price_of(bundle: &Bundle, facts: &Facts) -> Charge {
     let row = facts.action.as_str().and_then(|name| bundle.registry().get(name));
-    Charge::of(row.map_or_else(|| bundle.price(), |row| row.price), facts.usage)
+    // What coding agents do on their own machine costs nothing unless the operator says so.
+    let unlisted = if facts.call.is_some() { UsdMicros(0) } else { bundle.price() };
+    Charge::of(row.map_or(unlisted, |row| row.price), facts.usage)
 }
 
 /// Whether a ruling tells of an attack rather than of a mistake: a tool that was blocked by name, or hostile text.
@@ -169,34 +171,34 @@ fn is_among(bundle: &Bundle, list: &[String], name: &str) -> bool {
     list.iter().any(|listed| registry.identity(listed) == registry.identity(name))
 }
 
-struct Question<'a> {
-    bundle: &'a Bundle,
-    agent: &'a Agent,
-    conversation: &'a Conversation,
-    facts: &'a Facts,
-    now: Millis,
+pub(super) struct Question<'a> {
+    pub(super) bundle: &'a Bundle,
+    pub(super) agent: &'a Agent,
+    pub(super) conversation: &'a Conversation,
+    pub(super) facts: &'a Facts,
+    pub(super) now: Millis,
 }
 
 /// What is asked for, with its meaning.
-struct Asked {
-    risk: Risk,
-    engine: Engine,
-    price: UsdMicros,
-    category: Category,
+pub(super) struct Asked {
+    pub(super) risk: Risk,
+    pub(super) engine: Engine,
+    pub(super) price: UsdMicros,
+    pub(super) category: Category,
 }
 
-struct Refusal {
+pub(super) struct Refusal {
     decision: Decision,
     code: Code,
     message: String,
     details: Option<ErrorDetails>,
 }
 
-struct Outcome {
-    decision: Decision,
-    verification: Option<Verification>,
-    error: Option<RulingError>,
-    charge: Charge,
+pub(super) struct Outcome {
+    pub(super) decision: Decision,
+    pub(super) verification: Option<Verification>,
+    pub(super) error: Option<RulingError>,
+    pub(super) charge: Charge,
 }
 
 impl From<Refusal> for Outcome {
@@ -211,7 +213,7 @@ impl From<Refusal> for Outcome {
     }
 }
 
-fn denied(code: Code, message: impl Into<String>) -> Refusal {
+pub(super) fn denied(code: Code, message: impl Into<String>) -> Refusal {
     Refusal { decision: Decision::Denied, code, message: message.into(), details: None }
 }
 
@@ -268,6 +270,7 @@ impl Question<'_> {
             (Door::Verify, Some(Registered { engine, risk, price, category, identity: _ })) => {
                 Ok(Asked { risk: *risk, engine: *engine, price: *price, category: *category })
             }
+            (Door::Call, _) => Err(denied(Code::FaultInternal, "a tool call is ruled on by `decide_call`")),
             (Door::Tools, row) => {
                 // What an engine verifies is no tool: listing it would let it pass unverified.
                 let is_tool = row.is_none_or(|row| row.engine == Engine::ToolControl);
@@ -289,7 +292,7 @@ impl Question<'_> {
         }
     }
 
-    fn check_budget(&self, asked: &Asked) -> Result<(), Refusal> {
+    pub(super) fn check_budget(&self, asked: &Asked) -> Result<(), Refusal> {
         let charge = Charge::of(asked.price, self.facts.usage);
         let limits = &self.agent.profile.budget;
         self.agent.spent.check(limits, charge, self.now).map_err(|breach| {
@@ -323,12 +326,12 @@ impl Question<'_> {
         Ok(())
     }
 
-    fn names_tool(&self, list: &[String], name: &str) -> bool {
+    pub(super) fn names_tool(&self, list: &[String], name: &str) -> bool {
         is_among(self.bundle, list, name)
     }
 
     /// 004 by rules, 005, then the strictest of both matrices, the rules and the caller's own threshold.
-    fn with_evidence(&self, asked: &Asked, evidence: &Evidence) -> Outcome {
+    pub(super) fn with_evidence(&self, asked: &Asked, evidence: &Evidence) -> Outcome {
         // Evidence of another engine than the registered one proves nothing here.
         let status = if evidence.engine == asked.engine { evidence.status } else { Status::Uncertain };
         // Risk rises on evidence; it falls only on proof.
@@ -371,8 +374,8 @@ impl Question<'_> {
             return (Decision::Denied, error(Code::VerificationFailed, &format!("failed: {}", failed.join(", "))));
         }
         let by_door = match (self.facts.door, asked.category) {
-            (Door::Verify, Category::Dangerous) => by_trust(self.agent.trust, risk).max(Decision::Pending),
-            (Door::Verify, Category::Safe | Category::Unlisted) => by_trust(self.agent.trust, risk),
+            (Door::Verify | Door::Call, Category::Dangerous) => by_trust(self.agent.trust, risk).max(Decision::Pending),
+            (Door::Verify | Door::Call, Category::Safe | Category::Unlisted) => by_trust(self.agent.trust, risk),
             (Door::Tools, Category::Safe) if self.agent.trust == Trust::Untrusted => Decision::Pending,
             (Door::Tools, Category::Safe) => Decision::Approved,
             (Door::Tools, Category::Dangerous) => Decision::Pending,
@@ -407,11 +410,20 @@ impl Question<'_> {
         (decision, error(Code::TrustNeedsApproval, &message))
     }
 
-    fn ruling(&self, outcome: Outcome) -> Ruling {
+    pub(super) fn ruling(&self, outcome: Outcome) -> Ruling {
         let mut spent = self.agent.spent.clone();
         if outcome.decision.lets_run() && !self.facts.dry_run {
             spent.charge(outcome.charge, self.now);
         }
+        self.ruling_with(outcome, &spent)
+    }
+
+    /// The ruling on what was paid for already.
+    pub(super) fn ruling_of_paid(&self, outcome: Outcome) -> Ruling {
+        self.ruling_with(outcome, &self.agent.spent)
+    }
+
+    fn ruling_with(&self, outcome: Outcome, spent: &Spent) -> Ruling {
         Ruling {
             decision: outcome.decision,
             verification: outcome.verification,
@@ -463,6 +475,7 @@ mod tests {
             matched,
             certificate: None,
             hostile: false,
+            call: None,
         };
         let ruling = decide(&bundle, &agent, &Conversation::default(), &facts, Some(&evidence), 1).ok()?;
         Some((ruling.decision, ruling.verification?.risk_level))

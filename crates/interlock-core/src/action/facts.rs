@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::budget::Usage;
 use super::context::{ActionContext, Observed, StepNumber};
 use super::vocabulary::{Engine, Risk, Status, words};
+use crate::call::{Effect, Family};
 use crate::digest::Digest;
 use crate::json::{self, Value};
 use crate::rule::Then;
@@ -18,6 +19,8 @@ words! {
         Verify = "verify",
         /// `POST /agents/:id/tools/:tool`.
         Tools = "tools",
+        /// A tool call, told by a coding agent's host or a gateway.
+        Call = "call",
     }
 }
 
@@ -118,6 +121,35 @@ pub struct Facts {
     pub risk_tenths: Option<u8>,
     /// How many entries the ledger had when the request came in.
     pub opened_at: u64,
+    /// The call; of the call door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<CallFacts>>,
+}
+
+/// What a host or gateway tells of a tool call, beside its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallFacts {
+    /// Who tells.
+    pub host: String,
+    /// The tool, as the host names it.
+    pub tool: String,
+    /// What kind of tool that is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// The session.
+    pub session: String,
+    /// Which host process tells.
+    pub process: Digest,
+    /// The SHA-256 of the directory it is made in, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Digest>,
+    /// The host's id for the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The agent that this agent started and that makes the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -140,6 +172,17 @@ impl Facts {
             dry_run: false,
             risk_tenths: None,
             opened_at: 0,
+            call: None,
+        }
+    }
+
+    /// What a person agrees to: tool, input, and the directory it is made in. Of what is no tool call, its fingerprint.
+    pub fn agreed_to(&self) -> Digest {
+        match self.call.as_deref() {
+            Some(CallFacts { place: Some(place), .. }) => {
+                Digest::of(&[&self.fingerprint.to_string(), "\n", &place.to_string()])
+            }
+            Some(_) | None => self.fingerprint,
         }
     }
 
@@ -190,4 +233,56 @@ pub struct Evidence {
     /// The text is an attack, not a mistake.
     #[serde(default, skip_serializing_if = "is_false")]
     pub hostile: bool,
+    /// What a tool call does; of the call door only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<CallEvidence>>,
+}
+
+/// What reading the text of a tool call yielded.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallEvidence {
+    /// Everything it does.
+    pub effects: Vec<Effect>,
+    /// The strictest thing its command lines do; none if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<Effect>,
+    /// Lines it changes.
+    #[serde(default)]
+    pub edit_lines: u64,
+    /// Files it changes, by the SHA-256 of their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Digest>,
+    /// Rules of the bundle by which the operator knows this call, or a command of it; risk and status account for them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known_by: Vec<String>,
+    /// Allowances it matches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowances: Vec<String>,
+    /// What of it depends on the phase it was read in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseEvidence>,
+}
+
+/// What a call is in one phase of one workflow. In another it has to be read again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseEvidence {
+    /// The SHA-256 of the workflow's text.
+    pub workflow: Digest,
+    /// The state.
+    pub state: String,
+    /// Whether every command is one the state lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub covered: Option<bool>,
+    /// The declared fact it is the command of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fact: Option<String>,
+}
+
+impl CallEvidence {
+    /// Whether it could change something.
+    pub fn changes(&self) -> bool {
+        self.effects.iter().any(|effect| !matches!(effect, Effect::ReadOnly | Effect::Network))
+    }
 }

@@ -5,7 +5,7 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | the order of the checks | `decide.rs` |
+//! | the order of the checks | `decide.rs`; for tool calls of coding agents `call.rs` |
 //! | trust x risk, verification x risk | `matrix.rs` |
 //! | which types are registered, with which engine and risk | `registry.rs` |
 //! | steps, replays and loops | `conversation.rs` |
@@ -16,6 +16,7 @@
 
 mod agent;
 mod budget;
+mod call;
 mod context;
 mod conversation;
 mod decide;
@@ -28,18 +29,21 @@ mod vocabulary;
 
 pub use agent::{Agent, AgentKind, AgentStatus, Mode, Permissions, Profile};
 pub use budget::{Breach, BudgetLimits, Charge, Remaining, Spent, Usage};
+pub use call::{CallApplied, CallRuling, CallSnapshot, apply_call, decide_call};
 pub use context::{ActionContext, CONVERSATION_BYTES_MAX, ContextFault, Observed, StateSource, StepNumber};
 pub use conversation::{Conversation, STEPS_MAX};
 pub use decide::{
     ErrorDetails, Figures, NeedsEvidence, Ruling, RulingError, Verification, decide, is_violation, price_of, screen,
 };
-pub use facts::{ActionName, ActionText, Check, Door, Evidence, Facts, fingerprint};
+pub use facts::{
+    ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, PhaseEvidence, fingerprint,
+};
 pub(crate) use record::Counted;
 pub use record::{Record, TrustCause};
 pub use registry::{Category, Registered, Registry, RegistryError};
 pub use ticket::{
     Actor, Merits, OpenTicket, Resolution, Ticket, TicketKind, TicketRefusal, TicketStatus, TicketSubject, Verdict,
-    WaitingAction, WaitingTrust,
+    WaitingAction, WaitingTransition, WaitingTrust,
 };
 pub(crate) use vocabulary::words;
 pub use vocabulary::{Decision, Engine, Millis, Risk, Status, Trust, UsdMicros};

@@ -20,6 +20,8 @@ words! {
         Action = "action",
         /// A request for more trust.
         Trust = "trust",
+        /// A transition of a workflow.
+        Transition = "transition",
     }
 }
 
@@ -105,6 +107,29 @@ pub enum TicketSubject {
     Action(Box<WaitingAction>),
     /// More trust.
     Trust(Box<WaitingTrust>),
+    /// A transition of a workflow.
+    Transition(Box<WaitingTransition>),
+}
+
+/// A transition that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitingTransition {
+    /// The ruling.
+    pub decision_id: String,
+    /// The run.
+    pub run_id: String,
+    /// The workflow's name.
+    pub workflow: String,
+    /// The event.
+    pub event: String,
+    /// The state the run is in.
+    pub from: String,
+    /// The state it would go to.
+    pub target: String,
+    /// What the workflow tells the person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// An action that waits.
@@ -130,6 +155,9 @@ pub struct WaitingAction {
     pub trust: Trust,
     /// Why a person is asked.
     pub why: String,
+    /// It is a tool call: this very one, by tool and input, may be made once a person agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Digest>,
 }
 
 /// A request for more trust.
@@ -214,6 +242,7 @@ impl Ticket {
         match self.subject {
             TicketSubject::Action(_) => TicketKind::Action,
             TicketSubject::Trust(_) => TicketKind::Trust,
+            TicketSubject::Transition(_) => TicketKind::Transition,
         }
     }
 
@@ -242,7 +271,8 @@ impl Ticket {
             TicketSubject::Trust(trust) if trust.from_level != agent.trust || trust.refusals != agent.refusals() => {
                 Err(TicketRefusal::Code(Code::ApprovalStale))
             }
-            TicketSubject::Trust(_) => Ok(()),
+            // Whether it can still be made is decided by the machine, on the run as it is then.
+            TicketSubject::Trust(_) | TicketSubject::Transition(_) => Ok(()),
         }
     }
 
@@ -271,7 +301,7 @@ impl Ticket {
         // Whoever has lost trust since is not the one the ruling was about.
         let fallen = match &self.subject {
             TicketSubject::Action(action) => agent.trust < action.trust,
-            TicketSubject::Trust(_) => false,
+            TicketSubject::Trust(_) | TicketSubject::Transition(_) => false,
         };
         if bundle != self.bundle || fallen {
             return Err(TicketRefusal::Code(Code::ApprovalStale));

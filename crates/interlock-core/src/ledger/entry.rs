@@ -8,13 +8,15 @@ use crate::action::{
     Actor, AgentStatus, Charge, Evidence, Facts, Figures, Merits, Millis, Mode, Profile, Ruling, Trust, TrustCause,
     Usage, Verdict,
 };
+use crate::code::Code;
 use crate::digest::Digest;
 use crate::json;
+use crate::workflow::{Allowance, Context};
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 2;
+pub const RULES: u32 = 3;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;
@@ -82,6 +84,22 @@ pub enum EntryKind {
     KeyRevoked,
     /// Attestations are signed by another key.
     SigningKeyRotated,
+    /// A workflow was put in force for an agent.
+    RunStarted,
+    /// An operator moved, stopped or freed a run.
+    RunSteered,
+    /// An agent asked for a transition.
+    Transitioned,
+    /// A host told what became of a tool call.
+    CallEnded,
+    /// A host told that no call of it is under way any more.
+    TurnEnded,
+    /// A session of a host began in the agent's project.
+    SessionBound,
+    /// An operator lets a call pass.
+    AllowanceGiven,
+    /// An operator lets it pass no more.
+    AllowanceTaken,
 }
 
 /// What an entry says.
@@ -122,6 +140,22 @@ pub enum Body {
     KeyRevoked(KeyRevoked),
     /// Attestations are signed by another key.
     SigningKeyRotated(SigningKeyRotated),
+    /// A workflow was put in force for an agent.
+    RunStarted(Box<RunStarted>),
+    /// An operator moved, stopped or freed a run.
+    RunSteered(RunSteered),
+    /// An agent asked for a transition.
+    Transitioned(Box<Transitioned>),
+    /// A host told what became of a tool call.
+    CallEnded(Box<CallEndReported>),
+    /// A host told that no call of it is under way any more.
+    TurnEnded(TurnEnded),
+    /// A session of a host began in the agent's project.
+    SessionBound(SessionBound),
+    /// An operator lets a call pass.
+    AllowanceGiven(Box<AllowanceGiven>),
+    /// An operator lets it pass no more.
+    AllowanceTaken(AllowanceTaken),
 }
 
 impl Body {
@@ -144,6 +178,14 @@ impl Body {
             Body::KeyCreated(_) => EntryKind::KeyCreated,
             Body::KeyRevoked(_) => EntryKind::KeyRevoked,
             Body::SigningKeyRotated(_) => EntryKind::SigningKeyRotated,
+            Body::RunStarted(_) => EntryKind::RunStarted,
+            Body::RunSteered(_) => EntryKind::RunSteered,
+            Body::Transitioned(_) => EntryKind::Transitioned,
+            Body::CallEnded(_) => EntryKind::CallEnded,
+            Body::TurnEnded(_) => EntryKind::TurnEnded,
+            Body::SessionBound(_) => EntryKind::SessionBound,
+            Body::AllowanceGiven(_) => EntryKind::AllowanceGiven,
+            Body::AllowanceTaken(_) => EntryKind::AllowanceTaken,
         }
     }
 
@@ -176,8 +218,21 @@ impl Body {
             | Body::TextsErased(_)
             | Body::KeyCreated(_)
             | Body::KeyRevoked(_)
-            | Body::SigningKeyRotated(_) => None,
+            | Body::SigningKeyRotated(_)
+            | Body::RunStarted(_)
+            | Body::RunSteered(_)
+            | Body::Transitioned(_)
+            | Body::CallEnded(_)
+            | Body::TurnEnded(_)
+            | Body::SessionBound(_)
+            | Body::AllowanceGiven(_)
+            | Body::AllowanceTaken(_) => None,
         }
+    }
+
+    /// The run that was started, if one was.
+    pub fn started(&self) -> Option<&RunStarted> {
+        if let Body::RunStarted(started) = self { Some(started) } else { None }
     }
 
     /// The text of the bundle that came into force, if one did.
@@ -232,6 +287,12 @@ pub struct Ruled {
     /// It was made in observe mode: the caller may go on whatever it says.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub observed: bool,
+    /// The ticket whose agreement a tool call used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redeemed: Option<String>,
+    /// The allowance a tool call used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<String>,
 }
 
 /// A ticket that a ruling opened.
@@ -508,6 +569,178 @@ pub struct SigningKeyRotated {
     pub by: Actor,
 }
 
+/// A workflow was put in force for an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunStarted {
+    /// `run_` and 32 hexadecimal digits.
+    pub run_id: String,
+    /// The workflow's canonical text.
+    pub workflow: String,
+    /// Only calls of this session are in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Who.
+    pub by: Actor,
+}
+
+/// What an operator does with a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Steer {
+    /// It goes on in this state, whatever the edges say.
+    Force(String),
+    /// It is over.
+    Stop,
+    /// What froze it was looked at.
+    Thaw,
+    /// Refusals hold again from then on; until then they are only shown.
+    Pause(Millis),
+}
+
+/// An operator moved, stopped or freed a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunSteered {
+    /// What.
+    pub steer: Steer,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// An agent asked for a transition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transitioned {
+    /// `dec_` and 32 hexadecimal digits.
+    pub decision_id: String,
+    /// The bundle in force.
+    pub bundle: Digest,
+    /// The run; none if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// The event.
+    pub event: String,
+    /// What came with it: a canonical JSON object. The rationale is in it.
+    pub data: Context,
+    /// The revision the agent had seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_revision: Option<u64>,
+    /// What became of it.
+    pub outcome: TransitionOutcome,
+}
+
+/// What became of a transition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TransitionOutcome {
+    /// It was made.
+    Moved {
+        /// The state before.
+        from: String,
+        /// The state after.
+        to: String,
+    },
+    /// It waits for a person.
+    Parked {
+        /// The ticket.
+        approval_id: String,
+        /// From then on it waits no more.
+        expires_at: Millis,
+        /// The state before.
+        from: String,
+        /// The state it leads to.
+        to: String,
+        /// What the workflow tells the person.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message: Option<String>,
+    },
+    /// It was refused.
+    Refused {
+        /// Why.
+        code: Code,
+        /// In words.
+        message: String,
+        /// Guards that did not hold.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        unmet: Vec<String>,
+    },
+}
+
+/// A host told what became of a tool call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CallEndReported {
+    /// The session.
+    pub session: String,
+    /// Which host process tells.
+    pub process: Digest,
+    /// The host's id for the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// The tool, as the host names it.
+    pub tool: String,
+    /// Tool and input, as they were executed.
+    pub fingerprint: Digest,
+    /// It ran a command line.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_command: bool,
+    /// Whether the host calls it a success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ok: Option<bool>,
+    /// The exit code, where the host tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// What came out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Digest>,
+    /// Files it changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+}
+
+/// A host told that no call of it is under way any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnEnded {
+    /// Which host process tells.
+    pub process: Digest,
+}
+
+/// A session of a host began in the agent's project, and stays with it wherever it goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionBound {
+    /// The session.
+    pub session: String,
+}
+
+/// An operator lets a call pass.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowanceGiven {
+    /// What passes.
+    pub allowance: Allowance,
+    /// Who.
+    pub by: Actor,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// An operator lets it pass no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllowanceTaken {
+    /// What passed.
+    pub allowance_id: String,
+    /// Who.
+    pub by: Actor,
+}
+
 /// Why bytes are no entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EntryError {
@@ -547,6 +780,10 @@ impl Entry {
     pub fn to_bytes(&self) -> Result<Vec<u8>, EntryError> {
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
         serde_json::to_writer(&mut bytes, self).map_err(|error| EntryError::Malformed(error.to_string()))?;
+        // What could not be read again must not be written.
+        if bytes.len() > json::BYTES_MAX {
+            return Err(EntryError::Malformed(format!("it has more than {} bytes", json::BYTES_MAX)));
+        }
         Ok(bytes)
     }
 

@@ -86,7 +86,15 @@ impl MeritsCount {
             | Body::TextsErased(_)
             | Body::KeyCreated(_)
             | Body::KeyRevoked(_)
-            | Body::SigningKeyRotated(_) => {}
+            | Body::SigningKeyRotated(_)
+            | Body::RunStarted(_)
+            | Body::RunSteered(_)
+            | Body::Transitioned(_)
+            | Body::CallEnded(_)
+            | Body::TurnEnded(_)
+            | Body::SessionBound(_)
+            | Body::AllowanceGiven(_)
+            | Body::AllowanceTaken(_) => {}
         }
         true
     }

@@ -11,14 +11,16 @@ mod proof_text;
 mod tree;
 
 pub use entry::{
-    AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, EntryError, EntryKind, Executed, FORMAT,
-    Idempotency, KeyCreated, KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateIntent,
-    StateOutcome, StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested,
-    UnauthenticatedRequests,
+    AgentRegistered, AllowanceGiven, AllowanceTaken, ApprovalResolved, Body, BundleActivated, CallEndReported, Entry,
+    EntryError, EntryKind, Executed, FORMAT, Idempotency, KeyCreated, KeyRevoked, ModeChanged, OperatorKey, RULES,
+    Role, Ruled, RunStarted, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged,
+    Steer, TextsErased, TicketOpened, TokenRotated, TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
+    TurnEnded, UnauthenticatedRequests,
 };
 pub use merits::MeritsCount;
 pub use project::{
-    Consequences, OpenIntent, StateHead, apply_executed, apply_registered, apply_resolved, apply_ruled, apply_to_agent,
+    Consequences, OpenIntent, StateHead, apply_executed, apply_registered, apply_resolved, apply_resolved_run,
+    apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run,
     apply_trust_requested,
 };
 pub use proof::{

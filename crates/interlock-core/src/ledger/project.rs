@@ -3,17 +3,18 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{
-    AgentRegistered, ApprovalResolved, Body, Executed, Ruled, StateIntent, StateOutcome, TicketOpened, TrustChanged,
-    TrustRequested,
+    AgentRegistered, ApprovalResolved, Body, Executed, Ruled, StateIntent, StateOutcome, Steer, TicketOpened,
+    TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
 };
 use crate::action::{
-    Agent, Conversation, Counted, Facts, Millis, OpenTicket, Record, Resolution, Risk, Ticket, TicketSubject,
-    TrustCause, Verdict, WaitingAction, WaitingTrust,
+    Agent, CallApplied, Conversation, Counted, Facts, Millis, OpenTicket, Record, Resolution, Risk, Ticket,
+    TicketSubject, TrustCause, Verdict, WaitingAction, WaitingTransition, WaitingTrust, apply_call,
 };
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::ruling::Denial;
 use crate::state::target;
+use crate::workflow::{self, CallEnded, Context, Ended, Grant, Parked, Position, Run, Seen, Workflow};
 
 /// The agent a registration yields.
 pub fn apply_registered(registered: &AgentRegistered, index: u64) -> Agent {
@@ -52,10 +53,12 @@ pub fn apply_ruled(
     let mut consequences = Consequences::default();
     let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return consequences };
     let decision = ruled.ruling.decision;
-    if decision.lets_run() {
+    // What a person agreed to was charged then.
+    if decision.lets_run() && ruled.redeemed.is_none() {
         agent.spent.charge(ruled.ruling.charge, at);
     }
-    if decision.consumes_step() {
+    // Calls of coding agents have no steps; their run remembers them.
+    if decision.consumes_step() && facts.call.is_none() {
         let ran = facts.on_state().filter(|_| decision.lets_run());
         conversation.take(facts.step, facts.fingerprint, ran, index);
         consequences.took_step = true;
@@ -70,7 +73,9 @@ pub fn apply_ruled(
     }
     // A suspended agent is not judged any further.
     let code = ruled.ruling.error.as_ref().map(|error| error.code);
-    if code != Some(Code::AgentSuspended) {
+    // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
+    let is_guidance = facts.call.is_some() && (ruled.observed || code.is_some_and(is_of_phase));
+    if code != Some(Code::AgentSuspended) && !is_guidance {
         let counted = Counted { decision, code, violation: ruled.violation };
         let from_level = agent.trust;
         let fallen = agent.record.count(counted, from_level, at);
@@ -78,6 +83,185 @@ pub fn apply_ruled(
             fallen.map(|(to_level, cause)| TrustChanged { from_level, to_level, cause, approval_id: None });
     }
     consequences
+}
+
+fn is_of_phase(code: Code) -> bool {
+    code == Code::ShellEffect || code.as_str().starts_with("INTERLOCK-WF-")
+}
+
+/// What a ruling on a tool call changes of the run.
+pub fn apply_ruled_call(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, at: Millis, index: u64) {
+    let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
+    let applied = CallApplied {
+        decision: ruled.ruling.decision,
+        observed: ruled.observed,
+        redeemed: ruled.redeemed.as_deref(),
+        used: ruled.used.as_deref(),
+        at,
+        index,
+    };
+    let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
+    apply_call(run, workflow, facts, found, &applied);
+}
+
+/// What a transition changes of the agent, and the ticket it opens.
+pub fn apply_transitioned(
+    agent: &mut Agent,
+    asked: &Transitioned,
+    at: Millis,
+    index: u64,
+    workflow: &str,
+) -> Option<Ticket> {
+    apply_entry(agent, at, index);
+    let TransitionOutcome::Parked { approval_id, expires_at, from, to, message } = &asked.outcome else { return None };
+    open_ticket(agent, approval_id, *expires_at, false, at);
+    Some(Ticket {
+        approval_id: approval_id.clone(),
+        agent: agent.profile.agent_id.clone(),
+        opened: index,
+        opened_at: at,
+        expires_at: *expires_at,
+        bundle: asked.bundle,
+        subject: TicketSubject::Transition(Box::new(WaitingTransition {
+            decision_id: asked.decision_id.clone(),
+            run_id: asked.run_id.clone().unwrap_or_default(),
+            workflow: workflow.to_owned(),
+            event: asked.event.clone(),
+            from: from.clone(),
+            target: to.clone(),
+            message: message.clone(),
+        })),
+        resolution: None,
+        spent: false,
+    })
+}
+
+/// What a transition changes of the run.
+pub fn apply_transitioned_run(run: &mut Run, workflow: Option<&Workflow>, asked: &Transitioned) {
+    match (&asked.outcome, workflow) {
+        (TransitionOutcome::Moved { to, .. }, Some(workflow)) => workflow::move_to(run, workflow, to, &asked.data),
+        (TransitionOutcome::Parked { approval_id, expires_at, to, .. }, _) => workflow::park(
+            run,
+            Parked {
+                approval_id: approval_id.clone(),
+                expires_at: *expires_at,
+                event: asked.event.clone(),
+                data: asked.data.clone(),
+                target: to.clone(),
+            },
+        ),
+        (TransitionOutcome::Moved { .. } | TransitionOutcome::Refused { .. }, _) => {}
+    }
+}
+
+/// What a person's decision changes of the run. `Err` if a transition cannot be made any more.
+pub fn apply_resolved_run(
+    run: &mut Run,
+    workflow: Option<&Workflow>,
+    ticket: &Ticket,
+    resolved: &ApprovalResolved,
+) -> Result<(), Code> {
+    let agreed = resolved.verdict == Verdict::Approved;
+    match &ticket.subject {
+        TicketSubject::Transition(_) => {
+            let workflow = workflow.ok_or(Code::ApprovalStale)?;
+            workflow::resolve_parked(run, workflow, &ticket.approval_id, agreed)
+        }
+        TicketSubject::Action(action) => {
+            if let (Some(fingerprint), true) = (action.call, agreed) {
+                let (approval_id, expires_at) = (ticket.approval_id.clone(), resolved.expires_at);
+                let (bundle, trust) = (ticket.bundle, action.trust);
+                run.granted.push(Grant { approval_id, fingerprint, expires_at, bundle, trust });
+            }
+            Ok(())
+        }
+        TicketSubject::Trust(_) => Ok(()),
+    }
+}
+
+/// What the entries about a run change of it; other kinds change nothing here. `Err` says what froze it.
+pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, index: u64) -> Result<(), &'static str> {
+    match body {
+        Body::RunStarted(started) => {
+            if let Some(workflow) = workflow {
+                let session = started.session.clone();
+                run.position = Some(Position::start(workflow, started.run_id.clone(), index, session));
+                run.seen = Seen::default();
+                // What this workflow calls by the name of a fact may be another command: of the old ones none counts.
+                for open in run.open.iter_mut().filter(|open| open.fact.is_some()) {
+                    open.fact = None;
+                    open.changes = true;
+                }
+                run.revision = run.revision.saturating_add(1);
+            }
+        }
+        Body::RunSteered(steered) => steer(run, workflow, &steered.steer),
+        Body::CallEnded(told) => {
+            let ended = CallEnded {
+                call_id: told.call_id.as_deref(),
+                process: told.process,
+                fingerprint: told.fingerprint,
+                tool: &told.tool,
+                is_command: told.is_command,
+                ok: told.ok,
+                exit_code: told.exit_code,
+                result: told.result,
+                files: &told.files,
+            };
+            if let Err(reason) = workflow::end_call(run, &ended) {
+                run.frozen = Some(reason.to_owned());
+                return Err(reason);
+            }
+        }
+        Body::TurnEnded(turn) => run.open.retain(|open| open.process != turn.process),
+        Body::SessionBound(bound) => run.bind(&bound.session),
+        Body::AllowanceGiven(given) => run.allowances.push(given.allowance.clone()),
+        Body::AllowanceTaken(taken) => run.allowances.retain(|it| it.allowance_id != taken.allowance_id),
+        Body::Registered(_)
+        | Body::Ruled(_)
+        | Body::BundleActivated(_)
+        | Body::Unauthenticated(_)
+        | Body::StateIntent(_)
+        | Body::StateOutcome(_)
+        | Body::TrustRequested(_)
+        | Body::ApprovalResolved(_)
+        | Body::Executed(_)
+        | Body::TrustChanged(_)
+        | Body::StatusChanged(_)
+        | Body::ModeChanged(_)
+        | Body::TokenRotated(_)
+        | Body::TextsErased(_)
+        | Body::KeyCreated(_)
+        | Body::KeyRevoked(_)
+        | Body::SigningKeyRotated(_)
+        | Body::Transitioned(_) => {}
+    }
+    Ok(())
+}
+
+fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
+    run.revision = run.revision.saturating_add(1);
+    match (steer, workflow) {
+        (Steer::Force(to), Some(workflow)) => {
+            if let Some(position) = &mut run.position {
+                position.parked = None;
+                position.ended = None;
+            }
+            workflow::move_to(run, workflow, to, &Context::default());
+        }
+        (Steer::Force(_), None) => {}
+        (Steer::Stop, _) => {
+            if let Some(position) = &mut run.position {
+                position.parked = None;
+                position.ended = Some(Ended::Stopped);
+            }
+        }
+        (Steer::Thaw, _) => {
+            run.frozen = None;
+            run.open.clear();
+        }
+        (Steer::Pause(until), _) => run.paused_until = Some(*until),
+    }
 }
 
 fn open_ticket(agent: &mut Agent, approval_id: &str, expires_at: Millis, trust: bool, at: Millis) {
@@ -105,6 +289,7 @@ fn ticket_of(agent: &Agent, ruled: &Ruled, facts: &Facts, opened: &TicketOpened,
             risk,
             trust: agent.trust,
             why,
+            call: facts.call.is_some().then(|| facts.agreed_to()),
         })),
         resolution: None,
         spent: false,
@@ -158,6 +343,7 @@ pub fn apply_resolved(
             }
             None
         }
+        TicketSubject::Transition(_) => None,
         TicketSubject::Trust(trust) => Some(TrustChanged {
             from_level: agent.trust,
             to_level: trust.to_level,
@@ -186,7 +372,14 @@ pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
         Body::StatusChanged(changed) => agent.status = changed.status,
         Body::ModeChanged(changed) => agent.mode = changed.mode,
         Body::TokenRotated(rotated) => agent.token = rotated.token,
-        Body::TextsErased(_) => {}
+        Body::TextsErased(_)
+        | Body::RunStarted(_)
+        | Body::RunSteered(_)
+        | Body::CallEnded(_)
+        | Body::TurnEnded(_)
+        | Body::SessionBound(_)
+        | Body::AllowanceGiven(_)
+        | Body::AllowanceTaken(_) => {}
         Body::Registered(_)
         | Body::Ruled(_)
         | Body::BundleActivated(_)
@@ -198,7 +391,8 @@ pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
         | Body::Executed(_)
         | Body::KeyCreated(_)
         | Body::KeyRevoked(_)
-        | Body::SigningKeyRotated(_) => return,
+        | Body::SigningKeyRotated(_)
+        | Body::Transitioned(_) => return,
     }
     apply_entry(agent, at, index);
 }

@@ -13,6 +13,12 @@ pub(super) struct Index {
     pub(super) by_host: Texts,
     by_path: Texts,
     by_argument: BTreeMap<String, Texts>,
+    /// By a word that must be in a command.
+    by_word: BTreeMap<String, Vec<usize>>,
+    /// All with a command, for one of which a word is not known.
+    with_command: Vec<usize>,
+    /// Those whose command has no word that must be there.
+    with_any_command: Vec<usize>,
     /// All with a path, for a path that may be any.
     with_path: Vec<usize>,
     /// Those with a path on the disk, for a path whose base is not known.
@@ -33,7 +39,13 @@ pub(super) struct Texts {
 
 impl Index {
     pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
-        if let Some((name, pattern)) = rule.args.first() {
+        if let Some(command) = &rule.command {
+            self.with_command.push(position);
+            match command.literal_word() {
+                Some(word) => self.by_word.entry(word).or_default().push(position),
+                None => self.with_any_command.push(position),
+            }
+        } else if let Some((name, pattern)) = rule.args.first() {
             self.by_argument.entry(name.clone()).or_default().insert(pattern, position);
         } else if let Some(pattern) = &rule.host {
             self.by_host.insert(pattern, position);
@@ -62,6 +74,16 @@ impl Index {
                     self.with_anchored_path.iter().copied().for_each(&mut found);
                     self.path_candidates(path, &mut found);
                 }
+            }
+        }
+        for words in &subject.commands {
+            if words.iter().any(Option::is_none) {
+                self.with_command.iter().copied().for_each(&mut found);
+                continue;
+            }
+            self.with_any_command.iter().copied().for_each(&mut found);
+            for word in words.iter().flatten() {
+                self.by_word.get(word).into_iter().flatten().copied().for_each(&mut found);
             }
         }
         for (name, values) in &subject.arguments {

@@ -3,8 +3,12 @@
 //! Rules read text, so they yield evidence; `decide` sees only the strictest verdict and the names of what matched.
 //! Finding the rules that match costs the same whether there are ten or ten thousand.
 
+mod call;
+mod command;
 mod index;
+mod name;
 mod pattern;
+mod shipped;
 mod subject;
 
 use core::fmt;
@@ -13,9 +17,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
+use call::CallIndex;
 use index::Index;
+use name::ToolPattern;
 use pattern::{Pattern, PatternError, Separator};
+use shipped::{EGRESS, LIFTABLE};
 use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_value};
+
+pub use call::{CallHost, CallPath, CallSubject};
+pub use command::CommandPattern;
+pub use shipped::SELF_RULE;
+pub use subject::hosts_in;
 
 /// What a rule says, from the mildest to the strictest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -39,12 +51,15 @@ pub struct RuleSource {
     /// The action type it is about, or `*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
-    /// The tool it is about, or `*`.
+    /// The tool it is about: a registered one, a host's, a family of those, `mcp__SERVER__TOOL`; `*` stands for any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// A shell effect; known, but judged by doors that analyse shell lines only.
+    /// The effect of a tool call that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<String>,
+    /// A pattern for one simple command of a call's command lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Parameters (dotted names) and the patterns they must all match.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arg: BTreeMap<String, String>,
@@ -54,9 +69,33 @@ pub struct RuleSource {
     /// A pattern for hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// Shipped rules whose question it answers beforehand, for exactly what it matches. Only with `allow`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lifts: Vec<String>,
     /// What it says.
     pub then: Then,
 }
+
+impl RuleSource {
+    /// A rule that says nothing yet of what it is about.
+    pub fn empty(then: Then) -> RuleSource {
+        RuleSource {
+            id: None,
+            action: None,
+            tool: None,
+            effect: None,
+            command: None,
+            arg: BTreeMap::new(),
+            path: None,
+            host: None,
+            lifts: Vec::new(),
+            then,
+        }
+    }
+}
+
+/// The effects a rule can be about, as the shell verifier names them.
+pub const EFFECTS: [&str; 5] = ["read_only", "write", "network", "unknown", "destructive"];
 
 /// Why a rule is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,6 +127,8 @@ pub struct Rules {
     listed_hosts: Index,
     /// The arguments that rules ask about.
     arguments: BTreeSet<String>,
+    /// The same rules for tool calls.
+    calls: CallIndex,
 }
 
 /// Whose rule it is.
@@ -103,72 +144,59 @@ enum Origin {
 struct Rule {
     id: String,
     origin: Origin,
-    /// The identity it is about; `None` is any.
-    name: Option<String>,
+    about: About,
     then: Then,
     args: Vec<(String, Pattern)>,
     path: Option<Pattern>,
     host: Option<Pattern>,
+    command: Option<CommandPattern>,
+    lifts: Vec<&'static str>,
+    /// It has a condition that not everything meets.
+    says_something: bool,
+    /// It is about paths that are written only.
+    writes_only: bool,
+    /// It is a shipped one as it holds for calls; another one holds for actions.
+    is_for_calls: bool,
+}
+
+/// What a rule is about.
+#[derive(Debug, Clone)]
+enum About {
+    /// Every action and every call.
+    Everything,
+    /// An action, by its identity.
+    Action(String),
+    /// A tool at every door; where it is registered, by its identity as well.
+    Tool(ToolPattern, Option<String>),
+    /// Calls with this effect.
+    Effect(&'static str),
+}
+
+impl About {
+    /// Whether it is about an action with this identity.
+    fn is_action(&self, identity: &str) -> bool {
+        match self {
+            About::Everything => true,
+            About::Action(name) => name == identity,
+            About::Tool(pattern, registered) => {
+                registered.as_deref() == Some(identity) || pattern.matches_name(identity)
+            }
+            About::Effect(_) => false,
+        }
+    }
 }
 
 /// What the rules say about one action.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleFinding {
     /// The strictest verdict.
     pub then: Option<Then>,
     /// The names of the rules with that verdict.
     pub matched: Vec<String>,
-}
-
-/// The name of what asks about hosts that are not listed.
-const EGRESS: &str = "egress";
-
-/// Files whose contents open other doors.
-#[rustfmt::skip]
-const SECRETS: &[&str] = &[
-    "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/*.pfx", "**/id_rsa*", "**/id_dsa*", "**/id_ecdsa*",
-    "**/id_ed25519*", "**/.ssh/**", "**/.gnupg/**", "**/.aws/**", "**/.azure/**", "**/.kube/config", "**/.netrc",
-    "**/.pgpass", "**/.npmrc", "**/.pypirc", "**/.git-credentials", "**/.docker/config.json", "**/credentials",
-    "**/credentials.*", "**/secrets.*", "**/*.keystore", "**/*.jks", "**/shadow", "**/.vault-token",
-];
-
-/// Interlock's own files and the hook settings of the hosts it guards.
-#[rustfmt::skip]
-const SELF: &[&str] = &[
-    "**/.interlock/**", "**/interlock.toml", "**/operator.key", "**/ledger.key", "**/ledger.db*", "**/.codex/**",
-    "**/.claude/settings*.json", "**/.cursor/hooks.json", "**/.gemini/settings.json",
-];
-
-/// What runs later if it is written now.
-#[rustfmt::skip]
-const ARMS: &[&str] = &[
-    "**/.git/config", "**/.git/hooks/**", "**/.gitattributes", "**/.gitmodules", "**/.bashrc", "**/.bash_profile",
-    "**/.bash_login", "**/.bash_logout", "**/.profile", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin",
-    "**/.config/fish/**", "/etc/profile", "/etc/profile.d/**", "/etc/cron*/**", "/etc/crontab", "/var/spool/cron/**",
-    "/usr/bin/**", "/usr/local/bin/**", "/bin/**", "/sbin/**", "/usr/sbin/**", "**/.local/bin/**", "**/.envrc",
-    "**/.github/workflows/**", "**/.gitlab-ci.yml", "**/.circleci/**", "**/jenkinsfile", "**/.vscode/**", "**/.idea/**",
-    "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.config/systemd/**", "/etc/systemd/**",
-];
-/// The actions that write files.
-const WRITES: [&str; 2] = ["file_write", "file_delete"];
-
-/// The rules that are always on. `own` are the places of this very server.
-fn shipped(own: &[String]) -> Vec<RuleSource> {
-    let by_path = |id: &str, action: &str, path: &str, then| RuleSource {
-        id: Some(id.to_owned()),
-        action: Some(action.to_owned()),
-        tool: None,
-        effect: None,
-        arg: BTreeMap::new(),
-        path: Some(path.to_owned()),
-        host: None,
-        then,
-    };
-    let secrets = SECRETS.iter().map(|path| by_path("secrets", "*", path, Then::Ask));
-    let own = own.iter().map(|path| by_path("self", "*", &format!("{}/**", path.trim_end_matches('/')), Then::Deny));
-    let own_names = SELF.iter().map(|path| by_path("self", "*", path, Then::Deny));
-    let arms = WRITES.iter().flat_map(|action| ARMS.iter().map(|path| by_path("arms", action, path, Then::Ask)));
-    secrets.chain(own).chain(own_names).chain(arms).collect()
+    /// The names of the rules with `allow` that know a whole call, or a command of it.
+    pub allowed: Vec<String>,
+    /// Which commands of a call such rules know.
+    pub known_commands: BTreeSet<usize>,
 }
 
 impl Rules {
@@ -184,9 +212,16 @@ impl Rules {
             any_name: Index::default(),
             listed_hosts: Index::default(),
             arguments: BTreeSet::new(),
+            calls: CallIndex::default(),
         };
-        for source in &shipped(own) {
+        for source in &shipped::at_actions(own) {
             rules.add(source, String::new(), registry, Origin::Shipped)?;
+        }
+        for (source, writes_only) in &shipped::at_calls(own) {
+            let mut rule = Rule::load(source, String::new(), registry, Origin::Shipped)?;
+            (rule.writes_only, rule.is_for_calls) = (*writes_only, true);
+            rules.calls.insert_shipped(&rule, rules.rules.len());
+            rules.rules.push(rule);
         }
         for (position, source) in written.iter().enumerate() {
             rules.add(source, format!("rule-{}", position.saturating_add(1)), registry, Origin::Written)?;
@@ -201,50 +236,22 @@ impl Rules {
         registry: &Registry,
         origin: Origin,
     ) -> Result<(), RuleError> {
-        let id = source.id.clone().unwrap_or(number);
-        let refused = |reason: String| RuleError { id: id.clone(), reason };
-        let name = match (&source.action, &source.tool, &source.effect) {
-            (Some(name), None, None) | (None, Some(name), None) => name,
-            (None, None, Some(_)) => {
-                return Err(refused("no door of this server analyses effects, so it can never match".to_owned()));
-            }
-            _ => return Err(refused("needs exactly one of `action`, `tool` and `effect`".to_owned())),
-        };
-        if name != "*" && registry.get(name).is_none() {
-            let advice = "so it can never match; register it under [actions] or list it under [tools]";
-            return Err(refused(format!("`{}` is not registered, {advice}", crate::display(name))));
-        }
-        let pattern = |text: &String, separator| {
-            Pattern::parse(text, separator).map_err(|error: PatternError| refused(error.to_string()))
-        };
-        let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
-        let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
-        let args = source
-            .arg
-            .iter()
-            .map(|(name, text)| Ok((pattern::fold_case(name), pattern(&fold_value(text), Separator::None)?)));
-        let args = args.collect::<Result<Vec<_>, RuleError>>()?;
-        if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
-            let reason = "paths are judged resolved, so it can never match";
-            return Err(refused(format!("path: {reason}; begin it with `/` or `**/` and leave `.`, `..` and `~` out")));
-        }
-        let unconditional = path.is_none() && host.is_none() && args.is_empty();
-        let everything = host.as_ref().is_some_and(Pattern::matches_everything) && args.is_empty() && path.is_none();
-        if source.then == Then::Allow && ((unconditional && name == "*") || everything) {
-            return Err(refused("would turn a default into allow".to_owned()));
-        }
-        let name = (name != "*").then(|| registry.identity(name).to_owned());
-        self.arguments.extend(args.iter().map(|(name, _)| name.clone()));
-        let rule = Rule { id, origin, name, then: source.then, args, path, host };
+        let rule = Rule::load(source, number, registry, origin)?;
+        self.arguments.extend(rule.args.iter().map(|(name, _)| name.clone()));
         let position = self.rules.len();
-        if let (Then::Allow, Some(host)) = (rule.then, &rule.host) {
+        let at_actions = rule.command.is_none();
+        if let (Then::Allow, Some(host), true) = (rule.then, &rule.host, at_actions) {
             self.listed_hosts.by_host.insert(host, position);
         }
-        let index = match &rule.name {
-            None => &mut self.any_name,
-            Some(name) => self.by_name.entry(name.clone()).or_default(),
+        let index = match &rule.about {
+            About::Everything => Some(&mut self.any_name),
+            About::Action(name) | About::Tool(_, Some(name)) => Some(self.by_name.entry(name.clone()).or_default()),
+            About::Tool(_, None) | About::Effect(_) => None,
         };
-        index.insert(&rule, position);
+        if let (Some(index), true) = (index, at_actions) {
+            index.insert(&rule, position);
+        }
+        self.calls.insert(&rule, position);
         self.rules.push(rule);
         Ok(())
     }
@@ -253,10 +260,12 @@ impl Rules {
     pub fn find(&self, identity: &str, governed: bool, action: &ActionText<'_>) -> RuleFinding {
         let calls_out = identity == "api_call";
         let subject = Subject::read(action, Reading { governed, calls_out, known: &self.arguments });
-        let mut found = RuleFinding { then: None, matched: Vec::new() };
-        for index in [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten() {
+        let mut found = RuleFinding::default();
+        let named = [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten();
+        for index in named.chain(self.calls.by_pattern_for(identity)) {
             index.candidates(&subject, |position| {
                 if let Some(rule) = self.rules.get(position)
+                    && rule.command.is_none()
                     && rule.matches(&subject)
                 {
                     found.add(rule.then, &rule.id);
@@ -271,7 +280,7 @@ impl Rules {
             }
             self.listed_hosts.by_host.candidates(host, |position| {
                 listed |= self.rules.get(position).is_some_and(|rule| {
-                    rule.name.as_deref().is_none_or(|name| name == identity)
+                    rule.about.is_action(identity)
                         && rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
                         && rule.matches(&subject)
                 });
@@ -281,14 +290,21 @@ impl Rules {
         if subject.hosts.iter().any(|host| !is_listed(host)) {
             found.add(Then::Ask, EGRESS);
         }
-        found.matched.sort();
-        found.matched.dedup();
-        found.matched.truncate(MATCHED_LEN);
-        found
+        found.finish()
     }
 }
 
 impl RuleFinding {
+    /// The names in order, each once, and no more of them than evidence carries.
+    fn finish(mut self) -> RuleFinding {
+        for names in [&mut self.matched, &mut self.allowed] {
+            names.sort();
+            names.dedup();
+            names.truncate(MATCHED_LEN);
+        }
+        self
+    }
+
     fn add(&mut self, then: Then, id: &str) {
         if self.then.is_some_and(|known| known > then) {
             return;
@@ -302,6 +318,66 @@ impl RuleFinding {
 }
 
 impl Rule {
+    fn load(source: &RuleSource, number: String, registry: &Registry, origin: Origin) -> Result<Rule, RuleError> {
+        let id = source.id.clone().unwrap_or(number);
+        let refused = |reason: String| RuleError { id: id.clone(), reason };
+        let about = About::load(source, registry).map_err(refused)?;
+        let pattern = |text: &String, separator| {
+            Pattern::parse(text, separator).map_err(|error: PatternError| refused(error.to_string()))
+        };
+        let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
+        let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
+        let command = source.command.as_deref().map(CommandPattern::parse).transpose().map_err(refused)?;
+        let args = source
+            .arg
+            .iter()
+            .map(|(name, text)| Ok((pattern::fold_case(name), pattern(&fold_value(text), Separator::None)?)));
+        let args = args.collect::<Result<Vec<_>, RuleError>>()?;
+        if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
+            let reason = "paths are judged resolved, so it can never match";
+            return Err(refused(format!("path: {reason}; begin it with `/` or `**/` and leave `.`, `..` and `~` out")));
+        }
+        if command.is_some() && matches!(about, About::Action(_)) {
+            return Err(refused("only tool calls have commands; name a `tool`".to_owned()));
+        }
+        let lifts = source.lifts.iter().map(|name| LIFTABLE.into_iter().find(|known| known == name).ok_or(name));
+        let lifts = lifts.collect::<Result<Vec<_>, _>>().map_err(|name| {
+            refused(format!("lifts: `{}` cannot be lifted; {} can", crate::display(name), LIFTABLE.join(", ")))
+        })?;
+        if !lifts.is_empty() && source.then != Then::Allow {
+            return Err(refused("lifts: only a rule with `then = \"allow\"` can".to_owned()));
+        }
+        let says_something = path.as_ref().is_some_and(|path| !path.matches_everything())
+            || host.as_ref().is_some_and(|host| !host.matches_everything())
+            || args.iter().any(|(_, pattern)| !pattern.matches_everything())
+            || command.as_ref().is_some_and(|command| !command.matches_everything());
+        // Types of actions have a meaning of their own; a tool's name says nothing of what is done with it.
+        let has_condition = path.is_some() || host.is_some() || !args.is_empty();
+        let every_host = host.as_ref().is_some_and(Pattern::matches_everything) && args.is_empty() && path.is_none();
+        let of_action = match about {
+            About::Action(_) => !every_host,
+            About::Everything => source.action.is_some() && has_condition && !every_host,
+            About::Tool(..) | About::Effect(_) => false,
+        };
+        if source.then == Then::Allow && !says_something && !of_action {
+            return Err(refused("would turn a default into allow".to_owned()));
+        }
+        Ok(Rule {
+            id,
+            origin,
+            about,
+            then: source.then,
+            args,
+            path,
+            host,
+            command,
+            lifts,
+            says_something,
+            writes_only: false,
+            is_for_calls: false,
+        })
+    }
+
     fn may_be_about_it(&self, pattern: &Pattern) -> bool {
         pattern.is_anchored() && self.origin == Origin::Written
     }
@@ -321,6 +397,31 @@ impl Rule {
         });
         let host = self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)));
         args && path && host
+    }
+}
+
+impl About {
+    fn load(source: &RuleSource, registry: &Registry) -> Result<About, String> {
+        let (name, is_tool) = match (&source.action, &source.tool, &source.effect) {
+            (Some(name), None, None) => (name, false),
+            (None, Some(name), None) => (name, true),
+            (None, None, Some(effect)) => {
+                let known = EFFECTS.into_iter().find(|known| known == effect);
+                let unknown = || format!("there is no effect `{}`, so it can never match", crate::display(effect));
+                return known.map(About::Effect).ok_or_else(unknown);
+            }
+            _ => return Err("needs exactly one of `action`, `tool` and `effect`".to_owned()),
+        };
+        let registered = registry.get(name).map(|_| registry.identity(name).to_owned());
+        match (name.as_str(), is_tool, registered) {
+            ("*", _, _) => Ok(About::Everything),
+            (_, true, registered) => Ok(About::Tool(ToolPattern::parse(name, source.then)?, registered)),
+            (_, false, Some(identity)) => Ok(About::Action(identity)),
+            (_, false, None) => {
+                let advice = "so it can never match; register it under [actions] or list it under [tools]";
+                Err(format!("`{}` is not registered, {advice}", crate::display(name)))
+            }
+        }
     }
 }
 
@@ -350,10 +451,9 @@ mod tests {
                     let path = text(&["/", "**/", "a", "b", ".c", "*", "/**", "/a/", "/b/"], 5);
                     let (path, then) = (Some(path), Then::Ask);
                     let action = Some("file_read".to_owned());
-                    let (id, tool, effect, arg, host) = (None, None, None, BTreeMap::new(), None);
-                    RuleSource { id, action, tool, effect, arg, path, host, then }
+                    RuleSource { action, path, ..RuleSource::empty(then) }
                 })
-                .filter(|source| Rules::load(core::slice::from_ref(source), &registry, &[]).is_ok())
+                .filter(|source| Rule::load(source, String::new(), &registry, Origin::Written).is_ok())
                 .collect();
             let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
             for _ in 0..20 {
@@ -372,13 +472,11 @@ mod tests {
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
                 }
-                let about = |rule: &&Rule| rule.name.as_deref().is_none_or(|name| name == "file_read");
+                let about = |rule: &&Rule| rule.about.is_action("file_read") && !rule.is_for_calls;
                 let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
-                let mut expected = RuleFinding { then: None, matched: Vec::new() };
+                let mut expected = RuleFinding::default();
                 all.for_each(|rule| expected.add(rule.then, &rule.id));
-                expected.matched.sort();
-                expected.matched.dedup();
-                expected.matched.truncate(MATCHED_LEN);
+                let expected = expected.finish();
                 assert_eq!(rules.find("file_read", true, &action), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));
             }

@@ -133,9 +133,19 @@ impl Part {
     }
 }
 
-/// Case is folded as careless file systems fold it.
+/// Case is folded as careless file systems fold it: letters with one capital in common are one (`ſ` and `s`), and
+/// characters that are not seen do not count.
 pub(super) fn fold_case(text: &str) -> String {
-    crate::json::nfc(text).to_lowercase()
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let seen: String = text.chars().filter(|character| !is_unseen(*character)).collect();
+    crate::json::nfc(&seen.to_uppercase().to_lowercase()).into_owned()
+}
+
+/// What some file systems leave out of names when they compare them.
+fn is_unseen(character: char) -> bool {
+    matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// The set of parts that may come next, moved over the text one character at a time.

@@ -30,6 +30,8 @@ pub(super) struct Subject {
     pub(super) paths: BTreeSet<PathText>,
     /// In lower case.
     pub(super) hosts: BTreeSet<String>,
+    /// The words of simple commands; `None` where a word is not known. Actions have none.
+    pub(super) commands: Vec<Vec<Option<String>>>,
 }
 
 /// A path as far as it can be known here. Case is folded.
@@ -172,6 +174,14 @@ impl Subject {
         let unreadable = authority.contains(odd) || host.is_empty();
         self.hosts.insert(if unreadable { UNREADABLE_HOST.to_owned() } else { host });
     }
+}
+
+/// The hosts that a text names; all of it is an address where one is expected. `None` is a host that two readers could
+/// read differently.
+pub fn hosts_in(text: &str, expected: bool) -> Vec<Option<String>> {
+    let mut subject = Subject::default();
+    subject.add_hosts(text, expected);
+    subject.hosts.into_iter().map(|host| (host != UNREADABLE_HOST).then_some(host)).collect()
 }
 
 /// Values are compared as careless readers do: without case and blanks around them, numbers by their value.

@@ -1,0 +1,116 @@
+//! A tool call as a coding agent's host or a gateway tells of it, in terms that are the same for all of them.
+//!
+//! Whoever speaks a host's protocol makes a [`Call`]; whoever judges it reads no host's field names.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::words;
+use crate::digest::Digest;
+use crate::json::Json;
+
+words! {
+    /// What hosts call differently and means the same. Workflows name tools by these words, or by a host's own.
+    Family: "family of tools" {
+        /// Reads files.
+        Read = "Read",
+        /// Searches in files.
+        Grep = "Grep",
+        /// Finds files by their names.
+        Glob = "Glob",
+        /// Changes files.
+        Edit = "Edit",
+        /// Makes or replaces files.
+        Write = "Write",
+        /// Runs command lines.
+        Bash = "Bash",
+        /// Fetches from the network, or searches there.
+        WebFetch = "WebFetch",
+        /// Starts another agent.
+        Agent = "Agent",
+    }
+}
+
+words! {
+    /// What a call does, from the mildest to the strictest.
+    Effect: "effect" {
+        /// Reads.
+        ReadOnly = "read_only",
+        /// Changes files or settings.
+        Write = "write",
+        /// Reaches other machines.
+        Network = "network",
+        /// May do anything: not understood, or runs what cannot be seen.
+        Unknown = "unknown",
+        /// Destroys.
+        Destructive = "destructive",
+    }
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The tool, as its host names it.
+    pub tool: String,
+    /// What kind of tool that is, where the table of its host says so.
+    pub family: Option<Family>,
+    /// The server and the tool behind it, if it is one of MCP.
+    pub mcp: Option<McpTool>,
+    /// Its whole input.
+    pub input: Json,
+    /// What that input asks for.
+    pub intent: Intent,
+    /// It is one of the host's own tools that do nothing outside of the agent: a list of what to do, a question to the
+    /// user, the output of a command that was judged when it was started.
+    pub bookkeeping: bool,
+}
+
+/// A tool of an MCP server. They are two names, never one joined string.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct McpTool {
+    /// The server, as the host's settings name it.
+    pub server: String,
+    /// The tool, as the server names it.
+    pub tool: String,
+}
+
+/// What a call asks for: whatever a rule could be about. What is not here was not in the input, or is in `unread`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Intent {
+    /// Command lines to be run.
+    pub commands: Vec<String>,
+    /// The directory they are to be run in, where the call names one.
+    pub directory: Option<String>,
+    /// Files and directories to be read, as the call spells them.
+    pub reads: Vec<String>,
+    /// Files to be written, changed, moved or deleted, as the call spells them.
+    pub writes: Vec<FileChange>,
+    /// Addresses to be reached.
+    pub urls: Vec<String>,
+    /// Fields of the input that nobody here knows: what they ask for cannot be told.
+    pub unread: Vec<String>,
+}
+
+/// A file to be changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// The path, as the call spells it.
+    pub path: String,
+    /// How many lines are written or taken away, where that can be told.
+    pub lines: Option<u64>,
+    /// It is to be deleted, or moved away.
+    pub deletes: bool,
+}
+
+impl Call {
+    /// The SHA-256 of tool and input: the same call has the same.
+    pub fn fingerprint(&self) -> Digest {
+        let (server, tool) = self.mcp.as_ref().map_or(("", ""), |mcp| (&*mcp.server, &*mcp.tool));
+        let name = [&self.tool, server, tool].map(crate::json::quote).join(",");
+        Digest::of(&["[", &name, ",", &self.input.canonical(), "]"])
+    }
+
+    /// The names under which rules and workflows may know its tool.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [Some(self.tool.as_str()), self.family.map(Family::as_str)].into_iter().flatten()
+    }
+}

@@ -1,0 +1,565 @@
+//! What the rules say about a tool call.
+//!
+//! A rule that asks or denies counts if it may be about anything in the call. One that allows counts for exactly what
+//! it certainly is about: it lifts the question of a shipped rule for one path, one host or one command, never for what
+//! stands beside it.
+
+use std::collections::BTreeMap;
+
+use super::index::{Index, Texts};
+use super::name::{self, ToolPattern};
+use super::pattern::fold_case;
+use super::shipped::{ARMS_RULE, EGRESS, SELF_RULE};
+use super::subject::{PathText, Subject, UNREADABLE_HOST, fold_value};
+use super::{About, Rule, RuleFinding, Rules, Then};
+use crate::call::McpTool;
+use crate::json::Json;
+
+/// How deep arguments are looked into; no parser of ours hands out deeper ones.
+const DEPTH_MAX: u32 = 256;
+
+/// A tool call as rules see it: everything in it is resolved already.
+#[derive(Debug, Clone)]
+pub struct CallSubject<'a> {
+    /// The tool as its host names it, and its family.
+    pub names: Vec<&'a str>,
+    /// Server and tool, if it is one of MCP.
+    pub mcp: Option<&'a McpTool>,
+    /// What the call does, in the words of [`EFFECTS`](super::EFFECTS).
+    pub effects: &'a [&'static str],
+    /// Every path it touches.
+    pub paths: Vec<CallPath>,
+    /// Every host it reaches.
+    pub hosts: Vec<CallHost>,
+    /// Its whole input.
+    pub arguments: &'a Json,
+    /// The words of the simple commands it runs; `None` where a word is not known.
+    pub commands: &'a [Vec<Option<String>>],
+    /// Places that are Interlock's own on this machine, beside those of the bundle.
+    pub own: &'a [String],
+    /// Those of them that are not in the project: whoever reads all that is in a directory above them reads them.
+    pub own_elsewhere: &'a [String],
+    /// Directories on this machine in which everything runs later: those on the path.
+    pub armed: &'a [String],
+    /// The operator registered this tool: that it reaches hosts nobody can name is known.
+    pub is_registered: bool,
+}
+
+/// A path that a call touches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallPath {
+    /// Absolute, links resolved; `None` if it may lead anywhere.
+    pub path: Option<String>,
+    /// It is written, or may be.
+    pub writes: bool,
+    /// It is taken away, moved or changed with all that is in it.
+    pub removes: bool,
+    /// All that is in it is read.
+    pub sweeps: bool,
+    /// The command that touches it, by its position among the commands.
+    pub command: Option<usize>,
+}
+
+/// A host that a call reaches.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallHost {
+    /// Its name; `None` if it may be any.
+    pub host: Option<String>,
+    /// The command that reaches it, by its position among the commands.
+    pub command: Option<usize>,
+}
+
+/// Rules by what they are about. Those about one tool or one effect are filed by their conditions, too.
+#[derive(Debug, Clone, Default)]
+pub(super) struct CallIndex {
+    by_tool: Texts,
+    tools: Vec<(ToolPattern, Index)>,
+    positions: BTreeMap<String, usize>,
+    by_effect: BTreeMap<&'static str, Index>,
+    anything: Index,
+    shipped: Index,
+}
+
+impl CallIndex {
+    pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
+        if rule.origin == super::Origin::Shipped {
+            return;
+        }
+        match &rule.about {
+            About::Everything => self.anything.insert(rule, position),
+            About::Effect(effect) => self.by_effect.entry(effect).or_default().insert(rule, position),
+            About::Tool(pattern, _) => {
+                let next = self.tools.len();
+                let at = *self.positions.entry(pattern.text.clone()).or_insert(next);
+                if at == next {
+                    pattern.insert_into(&mut self.by_tool, at);
+                    self.tools.push((pattern.clone(), Index::default()));
+                }
+                if let Some((_, index)) = self.tools.get_mut(at) {
+                    index.insert(rule, position);
+                }
+            }
+            About::Action(_) => {}
+        }
+    }
+
+    /// Files a shipped rule, which is about every call.
+    pub(super) fn insert_shipped(&mut self, rule: &Rule, position: usize) {
+        self.shipped.insert(rule, position);
+    }
+
+    /// The rules about tools that are given by a pattern, for an action with this name.
+    pub(super) fn by_pattern_for<'a>(&'a self, name: &str) -> Vec<&'a Index> {
+        let mut found = Vec::new();
+        self.by_tool.candidates(&fold_case(name), |at| found.push(at));
+        found.sort_unstable();
+        found.dedup();
+        let tools = found.into_iter().filter_map(|at| self.tools.get(at));
+        // A plain name is found among the registered ones.
+        tools.filter(|(tool, _)| tool.text.contains('*') && tool.matches_name(name)).map(|(_, index)| index).collect()
+    }
+
+    /// Calls back with every rule of the operator that may be about a call, some more than once.
+    fn candidates(&self, call: &CallSubject<'_>, subject: &Subject, mut found: impl FnMut(usize)) {
+        let mut tools = Vec::new();
+        name::look_up(&self.by_tool, &call.names, call.mcp, |at| tools.push(at));
+        tools.sort_unstable();
+        tools.dedup();
+        for (_, index) in tools.into_iter().filter_map(|at| self.tools.get(at)) {
+            index.candidates(subject, &mut found);
+        }
+        for effect in call.effects {
+            if let Some(index) = self.by_effect.get(effect) {
+                index.candidates(subject, &mut found);
+            }
+        }
+        self.anything.candidates(subject, &mut found);
+    }
+}
+
+/// One thing in a call, with the command it belongs to.
+#[derive(Debug, Clone, Copy)]
+enum Item<'a> {
+    Path(&'a str, Option<usize>),
+    Host(&'a str, Option<usize>),
+    Unknown(Option<usize>),
+    Command(usize),
+}
+
+impl Rules {
+    /// What the rules say about a tool call.
+    pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
+        let asked = Asked::new(call, &self.arguments);
+        let mut positions = Vec::new();
+        self.calls.candidates(call, &asked.subject, |position| positions.push(position));
+        positions.sort_unstable();
+        positions.dedup();
+        self.find_call_among(&asked, &positions)
+    }
+
+    /// What the rules at these positions say, and the shipped ones.
+    fn find_call_among(&self, asked: &Asked<'_>, positions: &[usize]) -> RuleFinding {
+        let rules = || positions.iter().filter_map(|position| self.rules.get(*position));
+        let mut found = RuleFinding::default();
+        for rule in rules().filter(|rule| rule.then != Then::Allow) {
+            if asked.may_match(rule) {
+                found.add(rule.then, &rule.id);
+            }
+        }
+        let allowing: Vec<&Rule> =
+            rules().filter(|rule| rule.then == Then::Allow && rule.says_something && asked.names(rule)).collect();
+        self.find_shipped(asked, &allowing, &mut found);
+        for rule in &allowing {
+            let commands = (0..asked.call.commands.len()).filter(|at| asked.allows(rule, Item::Command(*at)));
+            let before = found.known_commands.len();
+            if rule.command.is_some() {
+                found.known_commands.extend(commands);
+            }
+            if found.known_commands.len() > before || asked.knows_all(rule) {
+                found.allowed.push(rule.id.clone());
+                found.add(Then::Allow, &rule.id);
+            }
+        }
+        found.finish()
+    }
+
+    /// Whatever the shipped rules ask, unless a rule of the operator answered it for that very thing.
+    fn find_shipped(&self, asked: &Asked<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
+        let lifted =
+            |id: &str, item: Item<'_>| allowing.iter().any(|rule| rule.lifts.contains(&id) && asked.allows(rule, item));
+        for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
+            let is_own = |path: &str, own: &String| is_within(path, own) || source.removes && is_within(own, path);
+            if path.as_deref().is_some_and(|path| asked.own.iter().any(|own| is_own(path, own))) {
+                found.add(Then::Deny, SELF_RULE);
+            }
+            let is_above = |path: &str| asked.own_elsewhere.iter().any(|own| is_within(own, path));
+            if source.sweeps && path.as_deref().is_some_and(is_above) {
+                found.add(Then::Deny, SELF_RULE);
+            }
+            let one = Subject {
+                paths: [path.clone().map_or(PathText::Unresolvable, PathText::Absolute)].into(),
+                ..Subject::default()
+            };
+            let item = path.as_deref().map_or(Item::Unknown(source.command), |path| Item::Path(path, source.command));
+            let is_armed = path.as_deref().is_some_and(|path| asked.armed.iter().any(|place| is_within(path, place)));
+            if source.writes && is_armed && !lifted(ARMS_RULE, item) {
+                found.add(Then::Ask, ARMS_RULE);
+            }
+            self.calls.shipped.candidates(&one, |position| {
+                let Some(rule) = self.rules.get(position) else { return };
+                let about_it = source.writes || !rule.writes_only;
+                if about_it && rule.matches(&one) && !lifted(&rule.id, item) {
+                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
+                    let then = if path.is_some() { rule.then } else { Then::Ask };
+                    found.add(then, &rule.id);
+                }
+            });
+        }
+        if asked.call.commands.iter().any(|words| steers_interlock(words)) {
+            found.add(Then::Deny, SELF_RULE);
+        }
+        for host in &asked.call.hosts {
+            let listed = match host.host.as_deref() {
+                Some(name) => {
+                    let folded = name.to_lowercase();
+                    let item = Item::Host(&folded, host.command);
+                    lifted(EGRESS, item) || allowing.iter().any(|rule| rule.host.is_some() && asked.allows(rule, item))
+                }
+                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(host.command)),
+            };
+            if !listed {
+                found.add(Then::Ask, EGRESS);
+            }
+        }
+    }
+}
+
+/// What an agent may ask of `interlock` itself: it looks at texts and changes nothing. Everything else is a lever, and
+/// levers are for people.
+const HARMLESS: [&str; 9] = ["shell", "engine", "explain", "completions", "help", "--help", "-h", "--version", "-V"];
+
+/// Whether a command is `interlock` with anything but a question.
+fn steers_interlock(words: &[Option<String>]) -> bool {
+    let Some(Some(program)) = words.first() else { return false };
+    let is_interlock = fold_case(program.rsplit('/').next().unwrap_or("")) == "interlock";
+    let asked = words.get(1).and_then(Option::as_deref);
+    let checks = asked == Some("workflow")
+        && words
+            .get(2)
+            .and_then(Option::as_deref)
+            .is_some_and(|word| ["check", "graph", "prove", "test", "schema", "templates", "status"].contains(&word));
+    is_interlock && !checks && !asked.is_some_and(|word| HARMLESS.contains(&word))
+}
+
+/// A call with its texts folded.
+struct Asked<'a> {
+    call: &'a CallSubject<'a>,
+    subject: Subject,
+    /// The paths of the call, in its order.
+    paths: Vec<Option<String>>,
+    /// Those that are written.
+    written: Subject,
+    own: Vec<String>,
+    own_elsewhere: Vec<String>,
+    armed: Vec<String>,
+}
+
+impl<'a> Asked<'a> {
+    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> Asked<'a> {
+        let paths: Vec<Option<String>> =
+            call.paths.iter().map(|touched| touched.path.as_deref().map(fold_case)).collect();
+        let text = |path: &Option<String>| path.clone().map_or(PathText::Unresolvable, PathText::Absolute);
+        let host = |host: &CallHost| host.host.as_deref().map_or(UNREADABLE_HOST.to_owned(), str::to_lowercase);
+        let mut subject = Subject {
+            arguments: BTreeMap::new(),
+            paths: paths.iter().map(text).collect(),
+            hosts: call.hosts.iter().map(host).collect(),
+            commands: call.commands.to_vec(),
+        };
+        if !known.is_empty() {
+            add_arguments(call.arguments, &mut String::new(), DEPTH_MAX, known, &mut subject.arguments);
+        }
+        let written = paths.iter().zip(&call.paths).filter(|(_, touched)| touched.writes).map(|(path, _)| text(path));
+        let written = Subject { paths: written.collect(), ..Subject::default() };
+        let fold = |places: &[String]| -> Vec<String> { places.iter().map(|place| fold_case(place)).collect() };
+        let (own, own_elsewhere, armed) = (fold(call.own), fold(call.own_elsewhere), fold(call.armed));
+        Asked { call, subject, paths, written, own, own_elsewhere, armed }
+    }
+
+    /// Whether a rule is about this tool, or an effect of this call.
+    fn names(&self, rule: &Rule) -> bool {
+        match &rule.about {
+            About::Everything => true,
+            About::Tool(pattern, _) => pattern.matches(&self.call.names, self.call.mcp, rule.then),
+            About::Effect(effect) => self.call.effects.contains(effect),
+            About::Action(_) => false,
+        }
+    }
+
+    /// Whether a rule may be about anything in the call.
+    fn may_match(&self, rule: &Rule) -> bool {
+        // A rule about what is written means the paths that are.
+        let writing = matches!(rule.about, About::Effect("write" | "destructive"));
+        let conditions = if writing && rule.path.is_some() {
+            let paths = self.written.paths.clone();
+            let one = Subject {
+                paths,
+                arguments: self.subject.arguments.clone(),
+                hosts: self.subject.hosts.clone(),
+                commands: Vec::new(),
+            };
+            rule.matches(&one)
+        } else {
+            rule.matches(&self.subject)
+        };
+        let command = rule.command.as_ref();
+        let command = command.is_none_or(|command| self.call.commands.iter().any(|words| command.may_be(words)));
+        conditions && command && self.names(rule)
+    }
+
+    /// Whether every argument that a rule names is there and as it says.
+    fn arguments_are(&self, rule: &Rule) -> bool {
+        rule.args.iter().all(|(name, pattern)| {
+            let values = self.subject.arguments.get(name);
+            values.is_some_and(|values| !values.is_empty() && values.iter().all(|value| pattern.matches(value)))
+        })
+    }
+
+    /// Whether a rule that allows is certainly about one thing in the call. Its name was looked at already.
+    fn allows(&self, rule: &Rule, item: Item<'_>) -> bool {
+        let command = match item {
+            Item::Path(_, command) | Item::Host(_, command) | Item::Unknown(command) => command,
+            Item::Command(at) => Some(at),
+        };
+        let commanded = rule.command.as_ref().is_none_or(|pattern| {
+            command.and_then(|at| self.call.commands.get(at)).is_some_and(|words| pattern.covers(words))
+        });
+        let of_command = |other: Option<usize>| command.is_none() || other == command;
+        let path = rule.path.as_ref().is_none_or(|pattern| match item {
+            Item::Path(path, _) => pattern.matches(path),
+            Item::Host(..) | Item::Unknown(_) => false,
+            Item::Command(_) => {
+                let mut paths = self.paths.iter().zip(&self.call.paths).filter(|(_, path)| of_command(path.command));
+                let mut some = false;
+                let all = paths.all(|(path, _)| {
+                    some = true;
+                    path.as_deref().is_some_and(|path| pattern.matches(path))
+                });
+                all && some
+            }
+        });
+        let host = rule.host.as_ref().is_none_or(|pattern| match item {
+            Item::Host(host, _) => pattern.matches(host),
+            Item::Path(..) | Item::Unknown(_) => false,
+            Item::Command(_) => {
+                let mut hosts = self.call.hosts.iter().filter(|host| of_command(host.command));
+                let mut some = false;
+                let all = hosts.all(|host| {
+                    some = true;
+                    host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()))
+                });
+                all && some
+            }
+        });
+        commanded && path && host && self.arguments_are(rule)
+    }
+
+    /// Whether a rule that allows is certainly about everything in the call that it could be about.
+    fn knows_all(&self, rule: &Rule) -> bool {
+        let every = |some: bool, all: bool| some && all;
+        let path = rule.path.as_ref().is_none_or(|pattern| {
+            let matches = |path: &Option<String>| path.as_deref().is_some_and(|path| pattern.matches(path));
+            every(!self.paths.is_empty(), self.paths.iter().all(matches))
+        });
+        let host = rule.host.as_ref().is_none_or(|pattern| {
+            let matches =
+                |host: &CallHost| host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()));
+            every(!self.call.hosts.is_empty(), self.call.hosts.iter().all(matches))
+        });
+        let command = rule.command.as_ref().is_none_or(|pattern| {
+            every(!self.call.commands.is_empty(), self.call.commands.iter().all(|words| pattern.covers(words)))
+        });
+        path && host && command && self.arguments_are(rule)
+    }
+}
+
+fn is_within(path: &str, place: &str) -> bool {
+    path.strip_prefix(place.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The scalar arguments that rules ask about, by dotted name; an item of an array has the name of the array.
+fn add_arguments(
+    value: &Json,
+    name: &mut String,
+    depth: u32,
+    known: &std::collections::BTreeSet<String>,
+    found: &mut BTreeMap<String, Vec<String>>,
+) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    let text = match value {
+        Json::Object(members) => {
+            for (key, member) in members {
+                let length = name.len();
+                if !name.is_empty() {
+                    name.push('.');
+                }
+                name.push_str(&fold_case(key));
+                add_arguments(member, name, depth, known, found);
+                name.truncate(length);
+            }
+            return;
+        }
+        Json::Array(items) => {
+            return items.iter().for_each(|item| add_arguments(item, name, depth, known, found));
+        }
+        Json::String(text) => text.clone(),
+        Json::Number(_) | Json::Bool(_) | Json::Null => value.canonical(),
+    };
+    if known.contains(name.as_str()) {
+        found.entry(name.clone()).or_default().push(fold_value(&text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::Registry;
+    use crate::rule::{Origin, RuleSource};
+
+    const TOOLS: [&str; 7] = ["*", "Bash", "Re*", "mcp__git__*", "mcp__git__get_x", "mcp__*", "file_read"];
+    const COMMANDS: [&str; 6] = ["git push *", "git *", "* --version", "npm run b*", "ls", "git push origin"];
+    const PATHS: [&str; 6] = ["/a/**", "**/b", "**/*.c", "/a/b", "**/d/**", "c*"];
+    const HOSTS: [&str; 4] = ["*.x.y", "x.y", "a*", "q.x.y"];
+
+    struct Chance(u64);
+
+    impl Chance {
+        fn below(&mut self, end: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(self.0 >> 33).unwrap_or(0).checked_rem(end).unwrap_or(0)
+        }
+
+        fn one<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+            let at = self.below(texts.len());
+            texts.get(at).copied().unwrap_or("")
+        }
+
+        fn maybe(&mut self, texts: &[&str]) -> Option<String> {
+            (self.below(3) == 0).then(|| self.one(texts).to_owned())
+        }
+
+        fn rule(&mut self) -> RuleSource {
+            let then = [Then::Allow, Then::Ask, Then::Deny].get(self.below(3)).copied().unwrap_or(Then::Deny);
+            let effect = (self.below(4) == 0).then(|| self.one(&crate::rule::EFFECTS).to_owned());
+            let tool = effect.is_none().then(|| self.one(&TOOLS).to_owned());
+            let arg = self.maybe(&["1", "t*"]).map(|value| ("k.n".to_owned(), value));
+            let lifts = if then == Then::Allow && self.below(2) == 0 { vec!["egress".to_owned()] } else { Vec::new() };
+            RuleSource {
+                tool,
+                effect,
+                command: self.maybe(&COMMANDS),
+                path: self.maybe(&PATHS),
+                host: self.maybe(&HOSTS),
+                arg: arg.into_iter().collect(),
+                lifts,
+                ..RuleSource::empty(then)
+            }
+        }
+    }
+
+    /// Everything the index finds, and nothing else, is what asking every rule finds.
+    #[test]
+    fn the_index_of_calls_finds_what_asking_every_rule_finds() {
+        let mut chance = Chance(20_261_115);
+        let registry = Registry::built_in();
+        let mut verdicts = BTreeMap::new();
+        for _ in 0..300 {
+            let written: Vec<RuleSource> = (0..16).map(|_| chance.rule()).collect();
+            let loads = |rule: &RuleSource| Rule::load(rule, String::new(), &registry, Origin::Written).is_ok();
+            let written: Vec<RuleSource> = written.into_iter().filter(loads).collect();
+            let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
+            let all: Vec<usize> =
+                (0..rules.rules.len()).filter(|at| rules.rules[*at].origin == Origin::Written).collect();
+            for _ in 0..20 {
+                let line = chance.one(&["git push origin", "git -C x push", "ls", "npm run build", "? y", "git ?"]);
+                let words = line.split(' ').map(|word| (word != "?").then(|| word.to_owned())).collect();
+                let commands = if chance.below(2) == 0 { vec![words] } else { Vec::new() };
+                let mcp = McpTool { server: chance.one(&["git", "Git", "x__y"]).to_owned(), tool: "get_x".to_owned() };
+                let path = |chance: &mut Chance| CallPath {
+                    path: (chance.below(6) > 0).then(|| chance.one(&["/a/b", "/a", "/x/d/e", "/B", "/q.c"]).to_owned()),
+                    writes: chance.below(2) == 0,
+                    removes: false,
+                    sweeps: false,
+                    command: (chance.below(2) == 0).then_some(0),
+                };
+                let host = |chance: &mut Chance| CallHost {
+                    host: (chance.below(6) > 0).then(|| chance.one(&["x.y", "q.x.y", "a.b"]).to_owned()),
+                    command: (chance.below(2) == 0).then_some(0),
+                };
+                let number = Json::from(1_u64);
+                let input = Json::Object([("n".to_owned(), number)].into());
+                let input = Json::Object([("K".to_owned(), input)].into());
+                let effects = [chance.one(&["write", "network", "read_only"])];
+                let call = CallSubject {
+                    names: vec![chance.one(&["Bash", "Read", "file_read", "other"])],
+                    mcp: (chance.below(3) == 0).then_some(&mcp),
+                    effects: &effects,
+                    paths: (0..chance.below(3)).map(|_| path(&mut chance)).collect(),
+                    hosts: (0..chance.below(3)).map(|_| host(&mut chance)).collect(),
+                    arguments: &input,
+                    commands: &commands,
+                    own: &[],
+                    own_elsewhere: &[],
+                    armed: &[],
+                    is_registered: false,
+                };
+                let found = rules.find_call(&call);
+                let expected = rules.find_call_among(&Asked::new(&call, &rules.arguments), &all);
+                assert_eq!(found, expected, "{call:?} under {written:?}");
+                *verdicts.entry(found.then).or_insert(0_u32) += 1;
+            }
+        }
+        assert!(verdicts.len() == 4 && verdicts.values().all(|count| *count > 100), "{verdicts:?}");
+    }
+
+    /// The time does not grow with the rules: the index hands out a handful of them, whatever there is beside.
+    #[test]
+    fn ten_thousand_rules_are_not_asked() {
+        let sources = |number: usize| {
+            let tool = RuleSource { tool: Some(format!("mcp__s{number}__*")), ..RuleSource::empty(Then::Deny) };
+            let bash = RuleSource { tool: Some("Bash".to_owned()), ..RuleSource::empty(Then::Deny) };
+            let command = RuleSource { command: Some(format!("npm run task{number} *")), ..bash.clone() };
+            let path = RuleSource { path: Some(format!("/srv/{number}/**")), ..bash.clone() };
+            let host = RuleSource { host: Some(format!("h{number}.example")), ..bash };
+            [tool, command, path, host]
+        };
+        let written: Vec<RuleSource> = (0..2_500).flat_map(sources).collect();
+        let rules = Rules::load(&written, &Registry::built_in(), &[]).expect("they load");
+        let words = ["npm", "run", "task77", "--fast"].map(|word| Some(word.to_owned())).to_vec();
+        let commands = [words];
+        let call = CallSubject {
+            names: vec!["Bash"],
+            mcp: None,
+            effects: &["unknown"],
+            paths: vec![CallPath {
+                path: Some("/srv/99/x".to_owned()),
+                writes: true,
+                removes: false,
+                sweeps: false,
+                command: Some(0),
+            }],
+            hosts: vec![CallHost { host: Some("h5.example".to_owned()), command: Some(0) }],
+            arguments: &Json::Null,
+            commands: &commands,
+            own: &[],
+            own_elsewhere: &[],
+            armed: &[],
+            is_registered: false,
+        };
+        let asked = Asked::new(&call, &rules.arguments);
+        let mut candidates = 0_u32;
+        rules.calls.candidates(&call, &asked.subject, |_| candidates += 1);
+        assert!(candidates <= 6, "{candidates} of 10,000 rules were asked");
+        assert_eq!(rules.find_call(&call).matched.len(), 3);
+    }
+}

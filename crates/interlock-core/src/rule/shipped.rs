@@ -1,0 +1,132 @@
+//! The rules that are always on: secrets, what runs later, and Interlock's own files.
+
+use super::{RuleSource, Then};
+
+/// The name of what asks about hosts that are not listed.
+pub(super) const EGRESS: &str = "egress";
+/// The name of what asks about files whose contents open other doors.
+const SECRETS_RULE: &str = "secrets";
+/// The name of what asks about writing what runs later.
+pub(super) const ARMS_RULE: &str = "arms";
+/// The name of what refuses to touch Interlock itself.
+pub const SELF_RULE: &str = "self";
+/// What a rule of an operator can answer beforehand.
+pub(super) const LIFTABLE: [&str; 3] = [SECRETS_RULE, ARMS_RULE, EGRESS];
+
+/// Files whose contents open other doors.
+#[rustfmt::skip]
+const SECRETS: &[&str] = &[
+    "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/*.pfx", "**/id_rsa*", "**/id_dsa*", "**/id_ecdsa*",
+    "**/id_ed25519*", "**/.ssh/**", "**/.gnupg/**", "**/.aws/**", "**/.azure/**", "**/.kube/config", "**/.netrc",
+    "**/.pgpass", "**/.npmrc", "**/.pypirc", "**/.git-credentials", "**/.docker/config.json", "**/credentials",
+    "**/credentials.*", "**/secrets.*", "**/*.keystore", "**/*.jks", "**/shadow", "**/.vault-token",
+];
+
+/// More of them, where paths are real ones and not words that may be paths.
+#[rustfmt::skip]
+const SECRETS_AT_CALLS: &[&str] = &[
+    "**/.envrc", "**/.config/gcloud/**", "**/.config/gh/hosts.yml", "**/.config/glab-cli/**", "**/.terraform.d/**",
+    "**/*.tfstate", "**/.cargo/credentials*", "**/.my.cnf", "**/.password-store/**", "**/*.kdbx", "**/gshadow",
+    "**/.bash_history", "**/.zsh_history", "**/.config/containers/auth.json", "**/*.ppk", "**/.htpasswd",
+    "**/.local/share/keyrings/**", "/proc/*/environ",
+];
+
+/// Interlock's own files and the hook settings of the hosts it guards.
+#[rustfmt::skip]
+const SELF: &[&str] = &[
+    "**/.interlock/**", "**/interlock.toml", "**/operator.key", "**/ledger.key", "**/ledger.db*", "**/.codex/**",
+    "**/.claude/settings*.json", "**/.cursor/hooks.json", "**/.gemini/settings.json",
+];
+
+/// More of them, where paths are real ones.
+#[rustfmt::skip]
+const SELF_AT_CALLS: &[&str] = &[
+    "**/.cursor/hooks/**", "**/.claude/hooks/**", "**/.gemini/hooks/**", "/etc/claude-code/**", "/etc/codex/**",
+    "/etc/cursor/**", "/etc/gemini-cli/**", "**/.github/hooks/**", "**/.copilot/hooks/**", "**/.copilot/config.json",
+    "**/.config/github-copilot/hooks/**", "**/.qwen/settings.json", "**/.config/opencode/**", "**/opencode.json",
+    "**/.opencode/**", "**/.codeium/windsurf/hooks.json", "**/.windsurf/hooks.json", "**/.amazonq/cli-agents/**",
+    "/library/application support/claudecode/**", "/library/application support/cursor/**",
+];
+
+/// What runs later if it is written now.
+#[rustfmt::skip]
+const ARMS: &[&str] = &[
+    "**/.git/config", "**/.git/hooks/**", "**/.gitattributes", "**/.gitmodules", "**/.bashrc", "**/.bash_profile",
+    "**/.bash_login", "**/.bash_logout", "**/.profile", "**/.zshrc", "**/.zshenv", "**/.zprofile", "**/.zlogin",
+    "**/.config/fish/**", "/etc/profile", "/etc/profile.d/**", "/etc/cron*/**", "/etc/crontab", "/var/spool/cron/**",
+    "/usr/bin/**", "/usr/local/bin/**", "/bin/**", "/sbin/**", "/usr/sbin/**", "**/.local/bin/**", "**/.envrc",
+    "**/.github/workflows/**", "**/.gitlab-ci.yml", "**/.circleci/**", "**/jenkinsfile", "**/.vscode/**", "**/.idea/**",
+    "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.config/systemd/**", "/etc/systemd/**",
+];
+
+/// More of them, where paths are real ones. The shell verifier knows the same places by their names.
+#[rustfmt::skip]
+const ARMS_AT_CALLS: &[&str] = &[
+    // git
+    "**/.git/config.worktree", "**/.git/**/config", "**/.git/**/hooks/**", "**/.git/info/attributes", "**/.gitconfig",
+    "**/.config/git/**", "/etc/gitconfig", "**/.husky/**", "**/.githooks/**", "**/.pre-commit-config.yaml",
+    "**/lefthook.yml", "**/.git",
+    // shells
+    "**/.bash_aliases", "**/.bashrc.d/**", "**/.zlogout", "**/.zsh/**", "**/.oh-my-zsh/**", "**/.kshrc", "**/.mkshrc",
+    "**/.cshrc", "**/.tcshrc", "**/.login", "**/.logout", "**/.inputrc", "**/.xinitrc", "**/.xprofile", "**/.xsession",
+    "**/.xsessionrc", "**/.direnvrc", "**/.config/direnv/**", "/etc/bash.bashrc", "/etc/bashrc", "/etc/environment",
+    "/etc/zsh/**", "/etc/zshenv", "/etc/zshrc", "/etc/zprofile", "/etc/bash_completion.d/**",
+    // what the system starts
+    "/etc/anacrontab", "/etc/rc.local", "/etc/init.d/**", "/etc/inittab", "/etc/sudoers", "/etc/sudoers.d/**",
+    "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d/**", "/lib/systemd/**", "/usr/lib/systemd/**",
+    "/usr/local/sbin/**", "/opt/homebrew/bin/**", "/etc/xdg/autostart/**", "/etc/update-motd.d/**", "/var/spool/at/**",
+    "/etc/apt/apt.conf.d/**", "**/.config/autostart/**", "**/.local/share/systemd/**", "**/crontab",
+    "**/library/launchagents/**", "**/library/launchdaemons/**", "**/.ssh/config", "**/.ssh/rc", "**/.ssh/environment",
+    "**/.ssh/authorized_keys*",
+    // directories that tend to be on the path
+    "**/.cargo/bin/**", "**/go/bin/**", "**/node_modules/.bin/**", "**/.venv/bin/**", "**/venv/bin/**",
+    // pipelines
+    "**/.github/actions/**", "**/.travis.yml", "**/azure-pipelines.yml", "**/bitbucket-pipelines.yml", "**/.drone.yml",
+    "**/.appveyor.yml", "**/appveyor.yml", "**/cloudbuild.yaml", "**/.woodpecker.yml", "**/.woodpecker/**",
+    "**/.buildkite/**", "**/.gitea/**", "**/.forgejo/**", "**/.devcontainer/**",
+    // agents and editors
+    "**/.mcp.json", "**/.claude.json", "**/.aider.conf.yml", "**/.continue/**", "**/.windsurf/**", "**/.zed/**",
+    "**/.config/zed/**", "**/.config/nvim/**", "**/.vim/**", "**/.emacs.d/**", "**/.vimrc", "**/.gvimrc", "**/.exrc",
+    "**/.nvimrc", "**/.ideavimrc", "**/.emacs", "**/.dir-locals.el", "**/.nanorc", "**/.copilot/**", "**/.qwen/**",
+    "**/.cursorrules", "**/.windsurfrules",
+    // tools that read a file before they do anything
+    "**/.gdbinit", "**/.lldbinit", "**/.pythonrc", "**/.pdbrc", "**/.irbrc", "**/.psqlrc", "**/.sqliterc", "**/.npmrc",
+    "**/.yarnrc", "**/.yarnrc.yml", "**/.wgetrc", "**/.curlrc", "**/.screenrc", "**/.tmux.conf", "**/pip.conf",
+    "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/.cargo/config", "**/.cargo/config.toml",
+    "**/.mise.toml", "**/mise.toml",
+];
+
+/// The actions that write files.
+const WRITES: [&str; 2] = ["file_write", "file_delete"];
+
+fn by_path(id: &str, action: &str, path: &str, then: Then) -> RuleSource {
+    RuleSource {
+        id: Some(id.to_owned()),
+        action: Some(action.to_owned()),
+        path: Some(path.to_owned()),
+        ..RuleSource::empty(then)
+    }
+}
+
+fn within(place: &str) -> String {
+    format!("{}/**", place.trim_end_matches('/'))
+}
+
+/// The rules at the action gate. `own` are the places of this very server.
+pub(super) fn at_actions(own: &[String]) -> Vec<RuleSource> {
+    let secrets = SECRETS.iter().map(|path| by_path(SECRETS_RULE, "*", path, Then::Ask));
+    let own = own.iter().map(|path| by_path(SELF_RULE, "*", &within(path), Then::Deny));
+    let own_names = SELF.iter().map(|path| by_path(SELF_RULE, "*", path, Then::Deny));
+    let arms = WRITES.iter().flat_map(|action| ARMS.iter().map(|path| by_path(ARMS_RULE, action, path, Then::Ask)));
+    secrets.chain(own).chain(own_names).chain(arms).collect()
+}
+
+/// The rules at hooks and gateway, and whether they are about writing only.
+pub(super) fn at_calls(own: &[String]) -> Vec<(RuleSource, bool)> {
+    let rule = |id, path: &str, then| by_path(id, "*", path, then);
+    let secrets = SECRETS.iter().chain(SECRETS_AT_CALLS).map(|path| (rule(SECRETS_RULE, path, Then::Ask), false));
+    let own = own.iter().map(|path| (rule(SELF_RULE, &within(path), Then::Deny), false));
+    let own_names = SELF.iter().chain(SELF_AT_CALLS).map(|path| (rule(SELF_RULE, path, Then::Deny), false));
+    let arms = ARMS.iter().chain(ARMS_AT_CALLS).map(|path| (rule(ARMS_RULE, path, Then::Ask), true));
+    secrets.chain(own).chain(own_names).chain(arms).collect()
+}
