@@ -1,0 +1,45 @@
+//! What the hosts of coding agents say and expect: their events, their answers, their settings files.
+//!
+//! Pure: bytes and texts in, values and texts out. Nothing here touches files, clocks or the environment, and nothing
+//! here decides: an event becomes a [`HostEvent`], whoever judges it says a [`Reply`], and that becomes what the host
+//! reads. What is not understood is an error or stands in `Intent::unread`; it is never skipped.
+//!
+//! | to find | look in |
+//! |---|---|
+//! | what every host's events become | `event.rs` |
+//! | names of events, fields of tools, host by host | `claude_code.rs`, `codex.rs`, `cursor.rs`, `gemini.rs` |
+//! | how a table of fields is read | `tools.rs`; patches: `patch.rs`; counting lines: `lines.rs` |
+//! | what a host is answered | `render.rs` |
+//! | what goes past a host's hooks | `coverage.rs` |
+//! | settings files, and how they are edited | [`settings`] |
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::string_slice,
+    clippy::wildcard_enum_match_arm,
+    clippy::float_arithmetic
+)]
+
+mod claude_code;
+mod codex;
+mod coverage;
+mod cursor;
+mod envelope;
+mod event;
+mod gemini;
+mod lines;
+mod mcp;
+mod patch;
+mod render;
+pub mod settings;
+mod shape;
+mod tools;
+
+pub use coverage::{PAST_ALL, Strength, past, strength};
+pub use event::{Host, HostEvent, Kind, ToolResult, Unreadable};
+pub use render::{Rendered, Reply, render, render_unreadable};
+pub use shape::{event_names, read, recorded_call};

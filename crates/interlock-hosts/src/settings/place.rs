@@ -1,0 +1,114 @@
+//! Where hosts keep their settings, and which hooks belong there.
+
+use crate::event::Host;
+
+/// Whose settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's, for all projects.
+    User,
+    /// One project's.
+    Project,
+}
+
+/// What the path of a file starts from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Base {
+    /// The user's home directory.
+    Home,
+    /// The project's root.
+    Project,
+}
+
+/// What of ours a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The hooks.
+    Hooks,
+    /// The MCP server that lets the agent change its phase.
+    Server,
+}
+
+/// A settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// What the path starts from.
+    pub base: Base,
+    /// The path, from there.
+    pub path: &'static str,
+    /// What it holds of ours.
+    pub parts: &'static [Part],
+}
+
+impl Place {
+    pub(super) fn is_toml(&self) -> bool {
+        self.path.ends_with(".toml")
+    }
+}
+
+/// The files of a host that `install` writes.
+pub fn places(host: Host, scope: Scope) -> Vec<Place> {
+    use Part::{Hooks, Server};
+    let base = match scope {
+        Scope::User => Base::Home,
+        Scope::Project => Base::Project,
+    };
+    #[rustfmt::skip]
+    let files: &[(&'static str, &'static [Part])] = match (host, scope) {
+        (Host::ClaudeCode, Scope::User)    => &[(".claude/settings.json", &[Hooks]), (".claude.json", &[Server])],
+        (Host::ClaudeCode, Scope::Project) => &[(".claude/settings.json", &[Hooks]), (".mcp.json", &[Server])],
+        (Host::Codex, _)                   => &[(".codex/hooks.json", &[Hooks]), (".codex/config.toml", &[Server])],
+        (Host::Cursor, _)                  => &[(".cursor/hooks.json", &[Hooks]), (".cursor/mcp.json", &[Server])],
+        (Host::Gemini, _)                  => &[(".gemini/settings.json", &[Hooks, Server])],
+    };
+    files.iter().map(|(path, parts)| Place { base, path, parts }).collect()
+}
+
+/// The events a host is asked to tell us of. One name too many makes some versions of Cursor drop the whole file.
+pub(super) fn hooked(host: Host) -> &'static [&'static str] {
+    match host {
+        Host::ClaudeCode => &[
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "UserPromptSubmit",
+            "SessionStart",
+            "Stop",
+            "SubagentStop",
+            "ConfigChange",
+        ],
+        Host::Codex => &["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart", "Stop", "SubagentStop"],
+        Host::Cursor => &[
+            "preToolUse",
+            "postToolUse",
+            "postToolUseFailure",
+            "beforeShellExecution",
+            "afterShellExecution",
+            "beforeMCPExecution",
+            "afterMCPExecution",
+            "beforeReadFile",
+            "afterFileEdit",
+            "beforeSubmitPrompt",
+            "sessionStart",
+            "subagentStart",
+            "subagentStop",
+            "stop",
+        ],
+        Host::Gemini => &["BeforeTool", "AfterTool", "BeforeAgent", "SessionStart", "AfterAgent"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::event_names;
+
+    #[test]
+    fn every_hooked_event_can_be_read() {
+        for host in Host::ALL {
+            for name in hooked(host) {
+                assert!(event_names(host).any(|known| known == *name), "{host} {name}");
+            }
+        }
+    }
+}
