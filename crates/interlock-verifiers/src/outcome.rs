@@ -81,7 +81,8 @@ impl Outcome {
         }
     }
 
-    /// The evidence: one line of canonical JSON that names the engine, the text it judged and the certificate.
+    /// The evidence: one line of JSON that names the engine, the text it judged and the certificate. Its bytes are what
+    /// is hashed, so the order of members is fixed by what prints them: sorted here, the engine's own in a certificate.
     pub fn evidence(&self, verifier: &dyn Verifier, action: &ActionText<'_>) -> String {
         self.evidence_on(verifier, interlock_core::action::fingerprint(action))
     }

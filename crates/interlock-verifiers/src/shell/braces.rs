@@ -8,6 +8,8 @@ use super::syntax::{Part, Word};
 const WORDS_MAX: usize = 256;
 /// The most opening braces of one word.
 const BRACES_MAX: usize = 64;
+/// The most characters of a word with braces: each word it becomes is a copy of it.
+const ATOMS_MAX: usize = 2_048;
 
 /// One character that is not quoted, or anything else.
 #[derive(Debug, Clone)]
@@ -16,7 +18,7 @@ enum Atom {
     Part(Box<Part>),
 }
 
-/// The words a word becomes; `None` if they are too many.
+/// The words a word becomes; `None` if they are too many or too long.
 pub(super) fn expand(word: &Word) -> Option<Cow<'_, [Word]>> {
     let braces = word.parts.iter().map(|part| match part {
         Part::Text { text, quoted: false } => text.bytes().filter(|byte| *byte == b'{').count(),
@@ -35,6 +37,9 @@ pub(super) fn expand(word: &Word) -> Option<Cow<'_, [Word]>> {
                 atoms.push(Atom::Part(Box::new(part.clone())));
             }
         }
+    }
+    if atoms.len() > ATOMS_MAX {
+        return None;
     }
     let words = expand_atoms(&atoms, 0)?;
     let words = words.into_iter().map(|atoms| Word { parts: parts_of(atoms), ..word.clone() });

@@ -1,8 +1,13 @@
 //! The builtins of the shell: no program runs, but they change what later ones are and see.
 
+use std::collections::BTreeSet;
+
 use super::Label;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
+
+/// The longest name of a directory that is remembered, in bytes.
+const DIRECTORY_BYTES_MAX: usize = 1_024;
 
 /// Builtins that read, print, or change nothing but the shell itself.
 #[rustfmt::skip]
@@ -38,6 +43,15 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
                 (Some(path), _) => Some(path.to_owned()),
                 (None, _) => None,
             };
+            walk.directory = walk.directory.take().map(|path| match super::paths::normalise(&path) {
+                here if here.is_empty() => ".".to_owned(),
+                normal => normal,
+            });
+            // Every file that is written is looked at from there.
+            if walk.directory.as_ref().is_some_and(|path| path.len() > DIRECTORY_BYTES_MAX) {
+                walk.directory = None;
+                walk.add(Label::Unknown, run.name, &run.span, "a directory with a name that is too long");
+            }
             harmless(walk, run);
         }
         "jobs" => jobs(walk, run),
@@ -247,10 +261,14 @@ fn reads(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             Some(text) if text.len() > 1 && text.starts_with('-') => {
                 let takes = text.chars().enumerate().skip(1).find(|(_, letter)| with_value.contains(*letter));
                 if let Some((at, letter)) = takes {
-                    let attached = at.saturating_add(1) < text.chars().count();
-                    let value = if attached { None } else { arguments.next() };
+                    let attached: String = text.chars().skip(at.saturating_add(1)).collect();
+                    let value = if attached.is_empty() {
+                        arguments.next().cloned()
+                    } else {
+                        Some(Argument::known(attached, argument.span.clone()))
+                    };
                     if letter == 'a' && run.name == "read" {
-                        operands.extend(value.cloned());
+                        operands.extend(value);
                     }
                 }
             }
@@ -265,11 +283,14 @@ fn reads(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 }
 
 fn declares(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let flag = |letter| {
-        run.arguments
-            .iter()
-            .any(|argument| argument.known_text().is_some_and(|text| text.starts_with('-') && text.contains(letter)))
-    };
+    // Once for all operands: there can be as many of them as of options.
+    let letters: BTreeSet<char> = run
+        .arguments
+        .iter()
+        .filter_map(|argument| argument.known_text().and_then(|text| text.strip_prefix('-')))
+        .flat_map(str::chars)
+        .collect();
+    let flag = |letter: char| letters.contains(&letter);
     if flag('i') {
         return walk.add(Label::Unknown, run.name, &run.span, "values are evaluated as expressions");
     }

@@ -5,13 +5,14 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | the grammar of bash | `parse.rs`, `word.rs`, `syntax.rs` |
+//! | the grammar of bash | `parse.rs`, `simple.rs`, `compound.rs`, `documents.rs`, `word.rs`, `syntax.rs` |
 //! | from words to arguments | `braces.rs`, `values.rs`, `reduce.rs` |
-//! | the effects of a script | `walk.rs` |
+//! | the effects of a script | `walk.rs`, `jobs.rs`, `expand.rs`, `effort.rs` |
 //! | builtins of the shell | `builtins.rs` |
 //! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
+//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs` |
 //!
 //! ```
 //! use interlock_verifiers::shell::{Label, Setting, classify};
@@ -24,24 +25,33 @@
 mod awk;
 mod braces;
 mod builtins;
+mod compound;
 mod cursor;
+mod documents;
+mod effort;
 mod environment;
+mod expand;
 mod find;
 mod git;
+mod git_settings;
+mod jobs;
 mod options;
 mod parse;
 mod paths;
 mod reduce;
 mod sed;
 mod shells;
+mod simple;
 mod special;
 mod ssh;
 mod syntax;
 mod table;
 mod tar;
+mod unnamed;
 mod values;
 mod walk;
 mod word;
+mod words;
 mod wrappers;
 
 use core::fmt;
@@ -55,6 +65,7 @@ use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
 
 pub use table::Commands;
+pub use words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
 pub const VERSION: u32 = 1;
@@ -116,7 +127,7 @@ impl fmt::Display for Label {
 }
 
 /// One thing a line does.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Effect {
     /// What.
     pub effect: Label,
@@ -133,6 +144,8 @@ pub struct Effect {
 pub struct Analysis {
     /// The strictest of the effects.
     pub label: Label,
+    /// Every part of the line is understood. A line that destroys can have other parts that are not.
+    pub understood: bool,
     /// The effects in the order of the text.
     pub effects: Vec<Effect>,
     /// What the analysis takes for granted.
@@ -187,7 +200,13 @@ impl Setting {
 
 /// Judges a line.
 pub fn classify(text: &str, setting: &Setting) -> Analysis {
-    walk::classify(text, setting)
+    walk::classify(text, setting, None).0
+}
+
+/// Judges a line, and lists what policy asks about: its commands, the paths they may touch, the hosts they may reach.
+pub fn examine(text: &str, setting: &Setting) -> (Analysis, Words) {
+    let (analysis, words) = walk::classify(text, setting, Some(Box::default()));
+    (analysis, words.map_or_else(Words::default, |words| words.finish()))
 }
 
 impl Analysis {
@@ -232,38 +251,51 @@ impl Verifier for Shell {
     }
 
     fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome {
-        let (query, code) = (text_of(action.query), text_of(action.code));
-        let text = match (query, code) {
-            (Some(text), None) | (None, Some(text)) => text,
-            (Some(_), Some(_)) => return unread("a command line in `query` and another in `code`"),
-            (None, None) => return unread("no command line in `query` or `code`"),
-        };
-        let analysis = classify(text, &Setting::with(ground.commands.clone()));
-        let known = analysis.label != Label::Unknown;
-        let harmless = analysis.label != Label::Destructive;
-        let understood = if known {
-            Check::passed("understood", "every command on every branch is known")
-        } else {
-            Check::failed("understood", "a part of the line can do anything")
-        };
-        let destructive = if harmless {
-            Check::passed("no_destructive_operations", "nothing is destroyed")
-        } else {
-            Check::failed("no_destructive_operations", "a command destroys")
-        };
-        // A line that destroys has been understood in the part that counts.
-        let status = if known { Status::Verified } else { Status::Uncertain };
-        Outcome {
-            status,
-            risk: Some(analysis.label.risk()),
-            checks: vec![understood, destructive],
-            corrected: None,
-            certificate: if known { analysis.to_json() } else { String::new() },
-            hostile: false,
+        let setting = Setting::with(ground.commands.clone());
+        let judge = |text: &str| classify(text, &setting);
+        match (text_of(action.query), text_of(action.code)) {
+            (Some(text), None) | (None, Some(text)) => outcome(&judge(text)),
+            (Some(query), Some(code)) => {
+                // Nobody knows which of the two runs: the worse one counts.
+                let label = judge(query).label.max(judge(code).label);
+                let why = "a command line in `query` and another in `code`";
+                uncertain(label.max(Label::Unknown), why)
+            }
+            (None, None) => uncertain(Label::Unknown, "no command line in `query` or `code`"),
         }
     }
 }
 
-fn unread(why: &str) -> Outcome {
-    Outcome { risk: Some(Risk::High), ..Outcome::uncertain(vec![Check::failed("understood", why)]) }
+fn outcome(analysis: &Analysis) -> Outcome {
+    if !analysis.understood {
+        return uncertain(analysis.label, "a part of the line can do anything");
+    }
+    let understood = Check::passed("understood", "every command on every branch is known");
+    Outcome {
+        status: Status::Verified,
+        risk: Some(analysis.label.risk()),
+        checks: vec![understood, destroys_nothing(analysis.label)],
+        corrected: None,
+        certificate: analysis.to_json(),
+        hostile: false,
+    }
+}
+
+/// Not everything is understood; what is counts for the risk.
+fn uncertain(label: Label, why: &str) -> Outcome {
+    let mut checks = vec![Check::failed("understood", why)];
+    // That nothing is destroyed is not known of a part that can do anything.
+    if label == Label::Destructive {
+        checks.push(destroys_nothing(label));
+    }
+    Outcome { risk: Some(label.risk()), ..Outcome::uncertain(checks) }
+}
+
+fn destroys_nothing(label: Label) -> Check {
+    const NAME: &str = "no_destructive_operations";
+    if label == Label::Destructive {
+        Check::failed(NAME, "a command destroys")
+    } else {
+        Check::passed(NAME, "nothing is destroyed")
+    }
 }

@@ -9,6 +9,12 @@ use super::values::Values;
 
 /// The most texts that are tried for one argument.
 const TEXTS_MAX: usize = 16;
+/// The most bytes of one text that values take part in.
+const TEXT_BYTES_MAX: usize = 16_384;
+/// The most arguments of one command, after braces and values made more of them.
+const ARGUMENTS_MAX: usize = 65_536;
+/// The most bytes of all texts that the arguments of one command can be.
+const ARGUMENTS_BYTES_MAX: usize = 1_048_576;
 
 /// An argument as the command will see it.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +45,8 @@ pub(super) struct Partly {
     pub(super) prefix: String,
     /// The text with a word in the place of every part that is not known.
     pub(super) skeleton: String,
+    /// The patterns of which it is a name, and names beside them; empty if it can be something else.
+    pub(super) names: Vec<String>,
 }
 
 impl Argument {
@@ -50,7 +58,7 @@ impl Argument {
     /// An argument that can be anything, after a text that is known.
     pub(super) fn after(prefix: impl Into<String>, span: Range<usize>) -> Argument {
         let prefix = prefix.into();
-        let partly = Partly { texts: Vec::new(), skeleton: prefix.clone(), prefix };
+        let partly = Partly { skeleton: prefix.clone(), prefix, ..Partly::default() };
         Argument { partly: Some(Box::new(partly)), ..Argument::unknown(span) }
     }
 
@@ -84,15 +92,22 @@ impl Argument {
     }
 }
 
-/// The arguments that words become; `None` if braces make too many.
+/// The arguments that words become; `None` if they are too many or too long.
 pub(super) fn arguments(words: &[Word], values: &Values) -> Option<Vec<Argument>> {
     let mut arguments = Vec::new();
+    let mut bytes = 0usize;
     for word in words {
+        let from = arguments.len();
         if let Some(pieces) = split(word, values) {
             arguments.extend(pieces.into_iter().map(|text| Argument::known(text, word.span.clone())));
-            continue;
+        } else {
+            arguments.extend(braces::expand(word)?.iter().map(|word| argument(word, values)));
         }
-        arguments.extend(braces::expand(word)?.iter().map(|word| argument(word, values)));
+        let texts = arguments.iter().skip(from).flat_map(|argument: &Argument| argument.texts());
+        bytes = texts.fold(bytes, |sum, text| sum.saturating_add(text.len()));
+        if arguments.len() > ARGUMENTS_MAX || bytes > ARGUMENTS_BYTES_MAX {
+            return None;
+        }
     }
     Some(arguments)
 }
@@ -140,7 +155,8 @@ pub(super) fn argument(word: &Word, values: &Values) -> Argument {
     });
     let span = word.span.clone();
     let is_compound = word.is_compound;
-    let partly = Some(Box::new(Partly { texts, prefix: prefix(word, values), skeleton }));
+    let names = names_of_files(word, values);
+    let partly = Some(Box::new(Partly { texts, prefix: prefix(word, values), skeleton, names }));
     Argument { text, partly, may_be_option, splits, is_assigned, is_compound, has_glob, span }
 }
 
@@ -171,6 +187,19 @@ fn prefix(word: &Word, values: &Values) -> String {
         }
     }
     prefix
+}
+
+/// The patterns of which a variable alone holds a name.
+fn names_of_files(word: &Word, values: &Values) -> Vec<String> {
+    // Quotes leave empty texts behind.
+    let is_empty = |part: &&Part| matches!(part, Part::Text { text, .. } if text.is_empty());
+    let mut parts = word.parts.iter().filter(|part| !is_empty(part));
+    let (Some(Part::Parameter(parameter)), None) = (parts.next(), parts.next()) else { return Vec::new() };
+    let value = values.get(&parameter.name).filter(|_| parameter.plain && !parameter.indirect);
+    let Some(value) = value.filter(|value| value.files && !value.any && !value.numbers && !value.is_inherited) else {
+        return Vec::new();
+    };
+    value.patterns.iter().flat_map(|patterns| patterns.iter().chain(&value.texts)).cloned().collect()
 }
 
 /// The text with a word in the place of every part that is not known.
@@ -206,6 +235,9 @@ fn texts(word: &Word, values: &Values) -> Vec<String> {
                     for text in &known.texts {
                         next.push(format!("{whole}{text}"));
                     }
+                }
+                if next.iter().any(|text| text.len() > TEXT_BYTES_MAX) {
+                    return Vec::new();
                 }
                 texts = next;
             }

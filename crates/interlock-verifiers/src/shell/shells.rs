@@ -116,7 +116,13 @@ fn input_given(walk: &mut Walk<'_, '_>, run: &Run<'_>, given: &[Argument], execu
             walk.text_given(&text, &span, executor, given);
             walk.add(Label::ReadOnly, run.name, &run.span, "runs text that is known");
         }
-        None => walk.add(Label::Unknown, run.name, &run.span, "runs what it reads"),
+        None => {
+            walk.add(Label::Unknown, run.name, &run.span, "runs what it reads");
+            if let Some(redirect) = text {
+                let target = super::reduce::argument(&redirect.target, walk.values);
+                walk.partly(target.skeleton(), &redirect.span);
+            }
+        }
     }
 }
 

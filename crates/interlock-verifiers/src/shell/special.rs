@@ -102,6 +102,13 @@ fn by_verb(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>,
         let effect = if call.is_lowered { Label::ReadOnly } else { spec.effect };
         return walk.add(effect, name, &run.span, why);
     };
+    // An option that is not known may have taken the next word for its own, so the verb may be a later one.
+    if call.effects.iter().any(|(effect, _)| *effect == Label::Unknown) {
+        let later = arguments.iter().skip(at).filter_map(Argument::known_text);
+        if let Some(verb) = later.into_iter().find(|word| spec.verb_destroys(word)) {
+            walk.add(Label::Destructive, &format!("{name} {verb}"), &run.span, effect_why(Label::Destructive));
+        }
+    }
     let Some(verb) = arguments.get(at).and_then(Argument::known_text) else {
         return walk.add(Label::Unknown, name, &run.span, "a subcommand that is not known before the line runs");
     };

@@ -304,6 +304,12 @@ impl Spec {
         !self.verbs.is_empty() || !self.subcommands.is_empty() || self.any.is_some()
     }
 
+    /// Whether a subcommand of this name destroys.
+    pub(super) fn verb_destroys(&self, name: &str) -> bool {
+        let sub = self.subcommands.get(name).map(|sub| sub.effect);
+        sub.or_else(|| self.verb(name)) == Some(Label::Destructive)
+    }
+
     /// The effect of a verb: one listed by name, else the strictest pattern.
     pub(super) fn verb(&self, verb: &str) -> Option<Label> {
         let named = self.verbs.iter().filter(|(pattern, _)| pattern == verb).map(|(_, label)| *label).max();

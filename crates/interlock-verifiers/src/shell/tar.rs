@@ -89,6 +89,17 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     }
 }
 
+/// Whether it writes what is in an archive.
+pub(super) fn extracts(run: &Run<'_>) -> bool {
+    let asked = read(run);
+    asked.mode.is_none_or(|mode| mode == 'x') && !asked.to_stdout
+}
+
+/// Whether it reads files to store or to compare them.
+pub(super) fn stores(run: &Run<'_>) -> bool {
+    read(run).mode.is_none_or(|mode| matches!(mode, 'c' | 'r' | 'u' | 'A' | 'd'))
+}
+
 fn read(run: &Run<'_>) -> Asked {
     let mut asked = Asked::default();
     let mut at = 0usize;

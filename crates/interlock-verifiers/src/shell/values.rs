@@ -10,6 +10,10 @@ use super::syntax::{Arithmetic, Assignment, Command, CommandKind, ConditionToken
 
 /// The most values that are remembered of one variable.
 const VALUES_MAX: usize = 16;
+/// The most bytes of all values of one variable.
+const VALUES_BYTES_MAX: usize = 4_096;
+/// What a variable takes beside its name and its values, in bytes.
+const VARIABLE_BYTES: usize = 64;
 /// The most texts that are read which the line evaluates.
 const TEXTS_MAX: u32 = 16;
 /// How often values are handed on from variable to variable.
@@ -19,6 +23,8 @@ const ROUNDS_MAX: usize = 8;
 #[derive(Debug, Default, Clone)]
 pub(super) struct Values {
     known: BTreeMap<String, Value>,
+    /// How much all of this is, in bytes.
+    size: usize,
     /// How many texts were read that the line evaluates.
     texts: u32,
     /// Which variable got the value of which.
@@ -42,6 +48,8 @@ pub(super) struct Value {
     pub(super) any: bool,
     /// Names of files.
     pub(super) files: bool,
+    /// Those of these patterns; nothing if they are too many to remember.
+    pub(super) patterns: Option<Vec<String>>,
     /// Whole numbers.
     pub(super) numbers: bool,
     /// The value of a variable that the line does not assign.
@@ -54,19 +62,47 @@ impl Value {
         !self.any && !self.files && !self.numbers && !self.is_inherited
     }
 
+    /// Of more texts than are remembered, or longer ones, it is known that it can be anything.
+    fn limit(&mut self) {
+        let bytes = sum(self.texts.iter().map(String::len));
+        if self.texts.len() > VALUES_MAX || bytes > VALUES_BYTES_MAX {
+            self.any = true;
+            self.texts.pop();
+        }
+    }
+
+    /// Adds names of files.
+    fn add_files(&mut self, patterns: Vec<String>) {
+        let mut all = if self.files { self.patterns.take() } else { Some(Vec::new()) };
+        self.files = true;
+        if let Some(all) = &mut all {
+            all.extend(patterns);
+            all.sort();
+            all.dedup();
+        }
+        self.patterns = all.filter(|all| all.len() <= VALUES_MAX);
+    }
+
     /// Adds what another variable can hold; says whether that was new.
     fn merge(&mut self, other: Value) -> bool {
-        let before = (self.texts.len(), self.any, self.files, self.numbers, self.is_inherited);
+        let known = |value: &Value| value.patterns.as_ref().map(Vec::len);
+        let before = (self.texts.len(), self.any, self.files, self.numbers, self.is_inherited, known(self));
+        self.any |= other.any;
         for text in other.texts {
             if !self.texts.contains(&text) {
                 self.texts.push(text);
+                self.limit();
             }
         }
-        self.any |= other.any || self.texts.len() > VALUES_MAX;
-        self.files |= other.files;
+        if other.files {
+            self.add_files(other.patterns.clone().unwrap_or_default());
+            if other.patterns.is_none() {
+                self.patterns = None;
+            }
+        }
         self.numbers |= other.numbers;
         self.is_inherited |= other.is_inherited;
-        before != (self.texts.len(), self.any, self.files, self.numbers, self.is_inherited)
+        before != (self.texts.len(), self.any, self.files, self.numbers, self.is_inherited, known(self))
     }
 }
 
@@ -94,6 +130,10 @@ const PLAIN: [&str; 17] = [
 /// Builtins whose arguments name variables.
 const SETTERS: [&str; 8] = ["read", "mapfile", "readarray", "getopts", "printf", "let", "unset", "wait"];
 
+fn sum(amounts: impl Iterator<Item = usize>) -> usize {
+    amounts.fold(0, usize::saturating_add)
+}
+
 /// Whether a word becomes a whole number, whatever the values are.
 fn is_number(word: &Word) -> bool {
     !word.parts.is_empty()
@@ -112,7 +152,19 @@ impl Values {
         self.functions(script);
         self.script(script);
         self.copy();
+        let of = |names: &BTreeSet<String>| sum(names.iter().map(|name| name.len().saturating_add(VARIABLE_BYTES)));
+        let variables = self.known.iter().map(|(name, value)| {
+            let texts = sum(value.texts.iter().map(String::len));
+            texts.saturating_add(name.len()).saturating_add(VARIABLE_BYTES)
+        });
+        self.size =
+            sum([&self.functions, &self.keyed, &self.arrays].into_iter().map(of)).saturating_add(sum(variables));
         self
+    }
+
+    /// How much it is to copy, in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     /// What the positional parameters of a shell can hold that is given these arguments.
@@ -230,9 +282,7 @@ impl Values {
     fn note(&mut self, name: &str, change: impl FnOnce(&mut Value)) {
         let value = self.known.entry(name.to_owned()).or_default();
         change(value);
-        if value.texts.len() > VALUES_MAX {
-            value.any = true;
-        }
+        value.limit();
     }
 
     fn script(&mut self, script: &Script) {
@@ -316,6 +366,14 @@ impl Values {
         let setter = name;
         for word in words.iter().skip(1) {
             if let Some(text) = word.text() {
+                // `read -aNAME`, `printf -vNAME`, `wait -pNAME`.
+                let attached = match setter.as_str() {
+                    "read" => 'a',
+                    "printf" => 'v',
+                    _ => 'p',
+                };
+                let option = text.strip_prefix('-').and_then(|option| option.split_once(attached));
+                let text = option.map_or(text.as_str(), |(_, name)| name);
                 let name = text.split(['=', '[', '+']).next().unwrap_or("").to_owned();
                 if setter == "let" {
                     self.note(&name, |value| value.numbers = true);
@@ -343,13 +401,14 @@ impl Values {
             return;
         }
         let flag = |letter: char| texts.iter().any(|text| text.starts_with('-') && text.contains(letter));
+        let (keyed, array) = (flag('A'), flag('a'));
         let names = assignments.iter().map(|assignment| assignment.name.clone());
         let names: Vec<String> =
             names.chain(texts.iter().filter(|text| super::parse::is_name(text)).cloned()).collect();
         for name in names {
-            if flag('A') {
+            if keyed {
                 self.keyed.insert(name);
-            } else if flag('a') {
+            } else if array {
                 self.arrays.insert(name);
             }
         }
@@ -377,6 +436,10 @@ impl Values {
 
     /// One more value of a variable.
     fn value(&mut self, name: &str, word: &Word) {
+        // Of what can be anything nothing more can be learned.
+        if self.known.get(name).is_some_and(|value| value.any) {
+            return;
+        }
         let Some(words) = braces::expand(word) else {
             self.note(name, |value| value.any = true);
             return;
@@ -385,7 +448,7 @@ impl Values {
             let has_glob = super::reduce::has_glob(word);
             match (word.text(), has_glob) {
                 (Some(text), false) => self.note(name, |value| value.texts.push(text)),
-                (Some(text), true) if !text.starts_with('-') => self.note(name, |value| value.files = true),
+                (Some(text), true) if !text.starts_with('-') => self.note(name, |value| value.add_files(vec![text])),
                 (None, _)
                     if let [Part::Parameter(source)] = word.parts.as_slice()
                         && (source.plain || source.has_default)

@@ -1,21 +1,20 @@
-//! The effects of a script: every command on every branch, and whatever runs while words are expanded.
+//! The effects of a script: every command on every branch.
 
 use core::ops::Range;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
-use super::parse::{Parser, parse};
+use super::parse::parse;
 use super::paths::{self, Target};
 use super::reduce::{self, Argument};
-use super::syntax::{
-    Arithmetic, Assignment, Command, CommandKind, ConditionToken, Parameter, Part, Redirect, RedirectKind, Script, Word,
-};
+use super::syntax::{Assignment, Command, CommandKind, Redirect, RedirectKind, Script, Word};
 use super::values::Values;
-use super::{Analysis, Effect, Executor, Label, Setting, TEXT_BYTES_MAX, environment};
+use super::words::Collected;
+use super::{Analysis, Effect, Executor, Label, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
 
 /// How deep texts may stand in texts: `bash -c "bash -c …"`.
 const TEXT_DEPTH_MAX: u32 = 6;
-/// The most commands that are looked at, those of functions at each call.
+/// The most commands that are looked at, those of functions at each call; long ones count for several.
 const FUEL: u32 = 20_000;
 /// How deep commands may run commands: `env nice timeout …`, functions that call functions.
 const RUN_DEPTH_MAX: u32 = 40;
@@ -23,17 +22,23 @@ const RUN_DEPTH_MAX: u32 = 40;
 const EFFECTS_MAX: usize = 2_000;
 
 /// Judges a line.
-pub(super) fn classify(text: &str, setting: &Setting) -> Analysis {
-    let mut findings = Findings { effects: Vec::new(), assumes: Vec::new(), fuel: FUEL };
+pub(super) fn classify(
+    text: &str,
+    setting: &Setting,
+    words: Option<Box<Collected>>,
+) -> (Analysis, Option<Box<Collected>>) {
+    let mut findings = Findings { effects: Vec::new(), assumes: Vec::new(), fuel: FUEL, words, understood: true };
     let place = Place { origin: None, executor: setting.executor, depth: 0, dirty: None, values: Values::default() };
     examine(text, place, setting, &mut findings);
-    let Findings { mut effects, assumes, .. } = findings;
+    let Findings { mut effects, assumes, words, understood, .. } = findings;
     effects.sort_by(|left, right| {
         (left.span.start, left.span.end, left.effect).cmp(&(right.span.start, right.span.end, right.effect))
     });
-    effects.dedup();
+    // A text that is walked twice has its effects twice, with others at the same place in between.
+    let mut seen = HashSet::new();
+    effects.retain(|found| seen.insert(found.clone()));
     let label = effects.iter().map(|found| found.effect).max().unwrap_or(Label::ReadOnly);
-    Analysis { label, effects, assumes }
+    (Analysis { label, understood, effects, assumes }, words)
 }
 
 /// What was found so far, in all texts.
@@ -42,6 +47,10 @@ pub(super) struct Findings {
     pub(super) effects: Vec<Effect>,
     assumes: Vec<&'static str>,
     fuel: u32,
+    /// What policy asks about, if it does.
+    pub(super) words: Option<Box<Collected>>,
+    /// Nothing was found that can do anything, listed or not.
+    understood: bool,
 }
 
 /// Where a text stands, and what holds there.
@@ -62,6 +71,10 @@ fn examine(text: &str, place: Place, setting: &Setting, findings: &mut Findings)
     let Place { origin, executor, depth, dirty, values } = place;
     let whole = origin.clone().unwrap_or(0..text.len());
     let mut refuse = |why: &str, span: Range<usize>| {
+        if let Some(words) = &mut findings.words {
+            words.attribute(Label::Unknown);
+        }
+        findings.understood = false;
         findings.effects.push(Effect {
             effect: Label::Unknown,
             command: String::new(),
@@ -96,7 +109,7 @@ fn examine(text: &str, place: Place, setting: &Setting, findings: &mut Findings)
     let values = values.with(&parsed.script);
     let mut before = dirty;
     loop {
-        let kept = findings.effects.len();
+        let collected = findings.words.as_deref().map(Collected::mark);
         let mut walk = Walk {
             setting,
             executor,
@@ -110,17 +123,21 @@ fn examine(text: &str, place: Place, setting: &Setting, findings: &mut Findings)
             running: 0,
             background: false,
             directory: None,
+            repeating: 0,
         };
         walk.script(&parsed.script);
         let defined: Vec<&str> = walk.functions.keys().copied().collect();
         defined.into_iter().for_each(|name| walk.uncalled(name));
         let after = walk.dirty.take();
-        // What a later round of a loop exports reaches the commands before it.
+        // What a later round of a loop exports reaches the commands before it. What the first walk found stays: the
+        // fuel may not last for a second one.
         if after == before || before.is_some() {
             return;
         }
         before = after;
-        findings.effects.truncate(kept);
+        if let (Some(words), Some(mark)) = (&mut findings.words, collected) {
+            words.back_to(mark);
+        }
     }
 }
 
@@ -144,6 +161,15 @@ pub(super) struct Walk<'s, 'w> {
     pub(super) background: bool,
     /// Where `cd` went.
     pub(super) directory: Option<String>,
+    /// How many loops and branches are around this.
+    pub(super) repeating: u32,
+}
+
+/// What was found before a job in the background.
+#[derive(Debug, Clone, Copy)]
+struct Job {
+    effects: usize,
+    words: Option<(usize, Label)>,
 }
 
 /// A function of the line.
@@ -185,6 +211,10 @@ impl Run<'_> {
 impl<'s> Walk<'s, '_> {
     /// Lists an effect.
     pub(super) fn add(&mut self, effect: Label, command: &str, span: &Range<usize>, why: impl Into<Cow<'static, str>>) {
+        if let Some(words) = &mut self.findings.words {
+            words.attribute(effect);
+        }
+        self.findings.understood &= effect != Label::Unknown;
         if self.findings.effects.len() >= EFFECTS_MAX {
             // Too many to list; the strictest still counts.
             let why = Cow::Borrowed("more effects than are listed");
@@ -196,6 +226,15 @@ impl<'s> Walk<'s, '_> {
         }
         let command = command.to_owned();
         self.findings.effects.push(Effect { effect, command, span: span.clone(), why: why.into() });
+    }
+
+    /// Lists what an assignment does to a command: nobody who knows the command knows that.
+    fn add_loose(&mut self, run: &Run<'_>, why: String) {
+        let current = self.findings.words.as_mut().and_then(|words| words.current.take());
+        self.add(Label::Unknown, run.name, &run.span, why);
+        if let Some(words) = &mut self.findings.words {
+            words.current = current;
+        }
     }
 
     /// Says what is taken for granted.
@@ -212,7 +251,19 @@ impl<'s> Walk<'s, '_> {
 
     /// Reads a text that this shell itself evaluates: its variables are the same.
     pub(super) fn text_here(&mut self, text: &str, span: &Range<usize>) {
-        self.text_with(text, span, self.executor, self.values.clone());
+        if self.pay(effort::of_copy(self.values.size()), span) {
+            self.text_with(text, span, self.executor, self.values.clone());
+        }
+    }
+
+    /// Pays for work, counted in commands; false if there is not enough left.
+    fn pay(&mut self, commands: u32, span: &Range<usize>) -> bool {
+        let left = self.findings.fuel.checked_sub(commands);
+        match left {
+            Some(left) => self.findings.fuel = left,
+            None => self.add(Label::Unknown, "", span, "too many commands"),
+        }
+        left.is_some()
     }
 
     /// Reads a text of a shell that is given arguments.
@@ -226,8 +277,9 @@ impl<'s> Walk<'s, '_> {
     }
 
     pub(super) fn script(&mut self, script: &'s Script) {
-        for list in &script.lists {
+        for (at, list) in script.lists.iter().enumerate() {
             let was_background = self.background;
+            let job = list.background.then(|| self.begin_job());
             self.background |= list.background;
             self.conditional = self.conditional.saturating_add(u32::from(list.background));
             for (at, pipeline) in list.pipelines.iter().enumerate() {
@@ -240,20 +292,54 @@ impl<'s> Walk<'s, '_> {
             }
             self.conditional = self.conditional.saturating_sub(u32::from(list.background));
             self.background = was_background;
+            if let Some(job) = job {
+                let rest = script.lists.get(at.saturating_add(1)..).unwrap_or_default();
+                let span = list.pipelines.iter().flat_map(|pipeline| &pipeline.commands).map(|found| &found.span);
+                let whole =
+                    span.clone().map(|span| span.start).min().unwrap_or(0)..span.map(|s| s.end).max().unwrap_or(0);
+                let is_waited_for = self.functions.is_empty() && jobs::is_waited_for(rest);
+                self.end_job(job, !is_waited_for, &whole);
+            }
+        }
+    }
+
+    /// Remembers what was found before a job.
+    fn begin_job(&mut self) -> Job {
+        let words = self.findings.words.as_mut().map(|words| words.begin_job());
+        Job { effects: self.findings.effects.len(), words }
+    }
+
+    /// A job that outlives the line and does more than read may do it at any time.
+    fn end_job(&mut self, job: Job, outlives: bool, span: &Range<usize>) {
+        if let (Some(words), Some(before)) = (&mut self.findings.words, job.words) {
+            words.end_job(before, outlives);
+        }
+        let effects = &mut self.findings.effects;
+        let is_full = effects.len() >= EFFECTS_MAX;
+        let does_more = is_full || effects.iter().skip(job.effects).any(|found| found.effect > Label::ReadOnly);
+        if !outlives || !does_more {
+            return;
+        }
+        self.findings.understood = false;
+        let why = Cow::Borrowed("a job that may go on after the line is done");
+        match effects.last_mut().filter(|_| is_full) {
+            Some(last) => last.effect = last.effect.max(Label::Unknown),
+            None => {
+                effects.push(Effect { effect: Label::Unknown, command: String::new(), span: span.clone(), why });
+            }
         }
     }
 
     /// A script that may not run, or runs elsewhere.
-    fn aside(&mut self, script: &'s Script) {
+    pub(super) fn aside(&mut self, script: &'s Script) {
         self.conditional = self.conditional.saturating_add(1);
         self.script(script);
         self.conditional = self.conditional.saturating_sub(1);
     }
 
     fn command(&mut self, command: &'s Command) {
-        match self.findings.fuel.checked_sub(1) {
-            Some(fuel) => self.findings.fuel = fuel,
-            None => return self.add(Label::Unknown, "", &command.span, "too many commands"),
+        if !self.pay(effort::of_command(command, self.values), &command.span) {
+            return;
         }
         for redirect in &command.redirects {
             self.redirect(redirect);
@@ -273,7 +359,9 @@ impl<'s> Walk<'s, '_> {
                     binding.values.iter().flatten().for_each(|word| self.word(word));
                     self.sets(&binding.name, &command.span);
                 }
+                self.repeating = self.repeating.saturating_add(1);
                 scripts.iter().for_each(|script| self.aside(script));
+                self.repeating = self.repeating.saturating_sub(1);
             }
             CommandKind::Function { name, body } => {
                 self.uncalled(name);
@@ -285,7 +373,11 @@ impl<'s> Walk<'s, '_> {
             CommandKind::Coprocess { body, kept_in } => {
                 self.sets(kept_in, &command.span);
                 self.conditional = self.conditional.saturating_add(1);
+                let job = self.begin_job();
                 self.command(body);
+                // One command is judged as it is; several may take their time.
+                let is_one = matches!(body.kind, CommandKind::Simple { .. });
+                self.end_job(job, !is_one, &command.span);
                 self.conditional = self.conditional.saturating_sub(1);
             }
         }
@@ -311,13 +403,15 @@ impl<'s> Walk<'s, '_> {
             return;
         }
         let Some(arguments) = reduce::arguments(words, self.values) else {
-            return self.add(Label::Unknown, "", &command.span, "braces that make too many words");
+            self.collect_unknown(&command.span);
+            return self.add(Label::Unknown, "", &command.span, "too many words, or too long ones");
         };
         let Some((first, rest)) = arguments.split_first() else { return };
         // The values of variables do not count for the command itself: `x=rm; $x y` is nobody's to read.
         let known = words.first().is_some_and(|word| word.text().is_some());
         let name = first.known_text().filter(|text| known && !first.has_glob && !text.is_empty());
         let Some(name) = name else {
+            self.collect_unknown(&command.span);
             return self.add(Label::Unknown, "", &first.span, "the command is not known before the line runs");
         };
         let run = Run {
@@ -344,8 +438,19 @@ impl<'s> Walk<'s, '_> {
         };
         self.findings.fuel = fuel;
         self.running = self.running.saturating_add(1);
+        let outer = self.findings.words.as_mut().map(|words| words.enter(run));
         go(self);
+        if let Some(outer) = outer {
+            super::words::leave(self, run, outer);
+        }
         self.running = self.running.saturating_sub(1);
+    }
+
+    /// Lists a command of which not even the name is known.
+    fn collect_unknown(&mut self, span: &Range<usize>) {
+        if let Some(words) = &mut self.findings.words {
+            words.add_unknown(span);
+        }
     }
 
     fn run_here(&mut self, run: &Run<'_>) {
@@ -378,10 +483,15 @@ impl<'s> Walk<'s, '_> {
         }
         if let Some(set) = run.sets.iter().find(|name| !environment::is_allowed(name)) {
             let why = format!("sets `{}` for what the function runs", interlock_core::display(set));
-            self.add(Label::Unknown, run.name, &run.span, why);
+            self.add_loose(run, why);
         }
         self.calling.push(defined.body);
+        // A name says nothing of what a function does: its commands stand for themselves.
+        let caller = self.findings.words.as_mut().and_then(|words| words.current.take());
         self.command(defined.body);
+        if let Some(words) = &mut self.findings.words {
+            words.current = caller;
+        }
         self.calling.pop();
         defined.certain
     }
@@ -404,24 +514,33 @@ impl<'s> Walk<'s, '_> {
     fn external(&mut self, run: &Run<'_>) {
         if let Some(set) = run.sets.iter().find(|name| !environment::is_allowed(name)) {
             let why = format!("sets `{}` for the program", interlock_core::display(set));
-            self.add(Label::Unknown, run.name, &run.span, why);
+            self.add_loose(run, why);
         } else if let Some(dirty) = &self.dirty {
             let why = format!("`{}` was set before and reaches the program", interlock_core::display(dirty));
-            self.add(Label::Unknown, run.name, &run.span, why);
+            self.add_loose(run, why);
         }
         super::special::run(self, run);
     }
 
     /// Reads a text of which not everything is known: a command that destroys still does.
     pub(super) fn partly(&mut self, skeleton: &str, span: &Range<usize>) {
-        let kept = self.findings.effects.len();
+        let (kept, understood) = (self.findings.effects.len(), self.findings.understood);
+        let collected = self.findings.words.as_deref().map(Collected::mark);
         self.text(skeleton, span, Executor::Bash);
+        self.findings.understood = understood;
+        if let (Some(words), Some(mark)) = (&mut self.findings.words, collected) {
+            words.back_to(mark);
+        }
         let mut at = 0usize;
         self.findings.effects.retain(|found| {
             let keep = at < kept || found.effect == Label::Destructive;
             at = at.saturating_add(1);
             keep
         });
+        let destroys = self.findings.effects.len() > kept;
+        if let (Some(words), true) = (&mut self.findings.words, destroys) {
+            words.attribute(Label::Destructive);
+        }
     }
 
     /// Runs what a wrapper was given: a program with its arguments.
@@ -453,47 +572,6 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// An assignment whose value is an expression, or text that is expanded later.
-    fn value_is_evaluated(&mut self, assignment: &Assignment) {
-        let is_number = |word: &Word| {
-            let text = word.text();
-            text.is_some_and(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()))
-        };
-        let harmless = environment::is_integer(&assignment.name) && assignment.values.iter().all(is_number);
-        if environment::is_evaluated(&assignment.name) || environment::is_integer(&assignment.name) && !harmless {
-            let why = format!("the shell evaluates `{}`", interlock_core::display(&assignment.name));
-            self.add(Label::Unknown, "", &assignment.span, why);
-        }
-    }
-
-    /// The subscript of an array: an expression, unless the array has texts as keys.
-    fn subscript(&mut self, name: &str, subscript: &'s Arithmetic) {
-        if self.values.is_keyed(name) {
-            subscript.parts.iter().for_each(|part| self.part(part, &subscript.span));
-        } else {
-            self.arithmetic(subscript);
-        }
-    }
-
-    /// An element of `name=( … )`: `[subscript]=value` has an expression in front.
-    fn element(&mut self, word: &Word) {
-        let text = reduce::argument(word, self.values);
-        let Some(rest) = text.prefix().strip_prefix('[') else { return };
-        match rest.split_once("]=") {
-            Some((subscript, _)) => self.expression_text(subscript, "", &word.span),
-            None => {
-                let armed = word.parts.iter().any(|part| match part {
-                    Part::Parameter(parameter) => self.values.is_armed(&parameter.name),
-                    Part::Command { script, .. } => !reduce::prints_a_number(script),
-                    Part::Text { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
-                });
-                if armed {
-                    self.add(Label::Unknown, "", &word.span, "a value is evaluated as an expression");
-                }
-            }
-        }
-    }
-
     fn redirect(&mut self, redirect: &'s Redirect) {
         self.word(&redirect.target);
         if let Some(name) = &redirect.kept_in {
@@ -501,6 +579,9 @@ impl<'s> Walk<'s, '_> {
         }
         let span = &redirect.span;
         let target = reduce::argument(&redirect.target, self.values);
+        if let Some(words) = &mut self.findings.words {
+            words.redirect(redirect, &target);
+        }
         let duplicates = |text: &str| {
             let digits = text.strip_suffix('-').unwrap_or(text);
             digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -522,6 +603,9 @@ impl<'s> Walk<'s, '_> {
 
     /// Something is written where an argument says.
     pub(super) fn writes(&mut self, target: &Argument, command: &str, span: &Range<usize>) {
+        if let Some(words) = &mut self.findings.words {
+            words.written(target);
+        }
         let directory = self.directory.clone();
         let judge = |text: &String| paths::target(text, directory.as_deref());
         let targets: Vec<Target> = target.texts().iter().map(judge).collect();
@@ -546,169 +630,8 @@ impl<'s> Walk<'s, '_> {
         }
     }
 
-    /// Whatever runs while a word is expanded.
-    fn word(&mut self, word: &'s Word) {
-        word.parts.iter().for_each(|part| self.part(part, &word.span));
-    }
-
-    fn part(&mut self, part: &'s Part, span: &Range<usize>) {
-        match part {
-            Part::Text { .. } => {}
-            Part::Parameter(parameter) => self.parameter(parameter, span),
-            Part::Command { script, .. } | Part::Process(script) => {
-                let directory = self.directory.clone();
-                self.aside(script);
-                self.directory = directory;
-            }
-            Part::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
-        }
-    }
-
-    fn parameter(&mut self, parameter: &'s Parameter, span: &Range<usize>) {
-        if parameter.evaluated {
-            self.add(Label::Unknown, "", span, "a value is expanded once more");
-        }
-        if parameter.indirect && self.names_anything(&parameter.name) {
-            self.add(Label::Unknown, "", span, "a value names what is expanded");
-        }
-        if let Some(rest) = &parameter.rest {
-            self.word(rest);
-        }
-        if let Some(subscript) = &parameter.subscript {
-            self.subscript(&parameter.name, subscript);
-        }
-        if let Some(offsets) = &parameter.offsets {
-            self.arithmetic(offsets);
-        }
-        if parameter.assigns {
-            self.sets(&parameter.name, span);
-        }
-    }
-
-    /// An expression: what runs in it, and whether the values it names are expressions that run something.
-    pub(super) fn arithmetic(&mut self, arithmetic: &'s Arithmetic) {
-        arithmetic.parts.iter().for_each(|part| self.part(part, &arithmetic.span));
-        self.expression(arithmetic);
-    }
-
-    fn expression(&mut self, arithmetic: &Arithmetic) {
-        let span = &arithmetic.span;
-        if arithmetic.odd {
-            return self.add(Label::Unknown, "", span, "an expression that is not plain");
-        }
-        let parameters = arithmetic.parts.iter().filter_map(|part| match part {
-            Part::Parameter(parameter) if !parameter.counts => Some(parameter.name.as_str()),
-            Part::Parameter(_) | Part::Text { .. } | Part::Command { .. } | Part::Arithmetic(_) | Part::Process(_) => {
-                None
-            }
-        });
-        let names: Vec<&str> = arithmetic.names.iter().map(String::as_str).chain(parameters).collect();
-        if names.iter().any(|name| self.values.is_armed(name)) {
-            return self.add(Label::Unknown, "", span, "a value is evaluated as an expression");
-        }
-        if arithmetic.parts.iter().any(prints_anything) {
-            return self.add(Label::Unknown, "", span, "output is evaluated as an expression");
-        }
-        if arithmetic.assigns {
-            names.iter().for_each(|name| self.sets(name, span));
-        }
-    }
-
-    /// Whether the value of a variable could be more than the name of another.
-    fn names_anything(&self, name: &str) -> bool {
-        let positional = name.bytes().all(|byte| byte.is_ascii_digit());
-        let value = self.values.get(if positional { "@" } else { name });
-        value.is_some_and(|value| {
-            value.any || value.files || !value.texts.iter().all(|text| super::parse::is_name(text))
-        })
-    }
-
-    /// A variable named in a text: its subscript is an expression.
-    pub(super) fn variable_text(&mut self, text: &str, command: &str, span: &Range<usize>) {
-        let name = text.split('[').next().unwrap_or("");
-        let subscript = text.get(name.len()..).unwrap_or("");
-        let inner = subscript.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-        let is_name = super::parse::is_name(name) || !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-        match inner {
-            None if is_name && subscript.is_empty() => {}
-            Some("@" | "*") if is_name => {}
-            Some(inner) if is_name && !self.values.is_keyed(name) => self.expression_text(inner, command, span),
-            Some(_) | None => self.add(Label::Unknown, command, span, "text that is evaluated a second time"),
-        }
-    }
-
-    /// An expression in a text that is known.
-    pub(super) fn expression_text(&mut self, text: &str, command: &str, span: &Range<usize>) {
-        let closed = format!("{text}))");
-        let mut parser = Parser::new(&closed, Some(span.clone()), 0);
-        match parser.arithmetic("))") {
-            // The shell expanded the word already; what is still an expansion is evaluated a second time.
-            Ok(found) if found.parts.is_empty() && parser.cursor.peek().is_none() => self.expression(&found),
-            Ok(_) | Err(_) => self.add(Label::Unknown, command, span, "text that is evaluated a second time"),
-        }
-    }
-
-    fn condition(&mut self, tokens: &'s [ConditionToken], span: &Range<usize>) {
-        let words: Vec<Option<&'s Word>> = tokens
-            .iter()
-            .map(|token| match token {
-                ConditionToken::Word(word) => Some(word),
-                ConditionToken::Operator(_) => None,
-            })
-            .collect();
-        words.iter().flatten().for_each(|word| self.word(word));
-        for (at, word) in words.iter().enumerate() {
-            let Some(sign) = word.and_then(Word::bare) else { continue };
-            let before = at.checked_sub(1).and_then(|before| words.get(before)).copied().flatten();
-            let after = words.get(at.saturating_add(1)).copied().flatten();
-            match sign {
-                "-v" | "-R" => self.names_variable(after, span),
-                "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge" => {
-                    for operand in [before, after].into_iter().flatten() {
-                        self.number_operand(operand, span);
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// An operand that bash evaluates as an expression.
-    fn number_operand(&mut self, word: &Word, span: &Range<usize>) {
-        match word.text() {
-            Some(text) => self.expression_text(&text, "[[", span),
-            None => {
-                let parameters = word.parts.iter().filter_map(|part| match part {
-                    Part::Parameter(parameter) => Some(parameter),
-                    Part::Text { .. } | Part::Command { .. } | Part::Arithmetic(_) | Part::Process(_) => None,
-                });
-                let literal = word.parts.iter().any(|part| match part {
-                    Part::Text { text, .. } => text.contains(['[', '$', '`']),
-                    Part::Parameter(_) | Part::Command { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
-                });
-                let armed =
-                    parameters.into_iter().any(|parameter| !parameter.counts && self.values.is_armed(&parameter.name))
-                        || word.parts.iter().any(prints_anything);
-                if armed || literal {
-                    self.add(Label::Unknown, "[[", span, "a value is evaluated as an expression");
-                }
-            }
-        }
-    }
-
-    /// The operand of `-v`: the name of a variable, whose subscript is evaluated.
-    fn names_variable(&mut self, word: Option<&Word>, span: &Range<usize>) {
-        match word.and_then(Word::text) {
-            Some(text) => self.variable_text(&text, "[[", span),
-            None => self.add(Label::Unknown, "[[", span, "text that is evaluated a second time"),
-        }
-    }
-}
-
-/// Output that takes part in an expression, and is not known to be a number.
-fn prints_anything(part: &Part) -> bool {
-    match part {
-        Part::Command { script, .. } => !reduce::prints_a_number(script),
-        Part::Text { .. } | Part::Parameter(_) | Part::Arithmetic(_) | Part::Process(_) => false,
+    /// Whether this may be run more than once.
+    pub(super) fn may_repeat(&self) -> bool {
+        self.repeating > 0 || !self.calling.is_empty() || self.depth > 0
     }
 }

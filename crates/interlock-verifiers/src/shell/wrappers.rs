@@ -485,7 +485,7 @@ pub(super) fn with_placeholder(
         }
         let prefix = text.split(placeholder).next().unwrap_or("").to_owned();
         let may_be_option = may_be_option && prefix.is_empty();
-        let partly = Partly { texts: Vec::new(), prefix, skeleton: text.to_owned() };
+        let partly = Partly { prefix, skeleton: text.to_owned(), ..Partly::default() };
         let unknown = Argument::unknown(operand.span.clone());
         arguments.push(Argument { partly: Some(Box::new(partly)), may_be_option, splits: false, ..unknown });
     }

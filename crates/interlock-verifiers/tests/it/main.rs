@@ -8,3 +8,4 @@ mod shell;
 mod sql;
 mod sql_conformance;
 mod sql_sizes;
+mod words;

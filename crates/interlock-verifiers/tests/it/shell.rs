@@ -197,6 +197,37 @@ fn a_program_run_by_a_wrapper_keeps_its_effect() {
 }
 
 #[test]
+fn a_line_is_understood_only_if_every_part_is() {
+    for line in ["rm y", "ls; rm y", "bash -c 'rm y'", "curl https://example.com"] {
+        assert!(classify(line, &setting()).understood, "{line}");
+    }
+    let many = format!("{}python3 x.py; rm y", "rm z; ".repeat(3_000));
+    for line in ["python3 x.py; rm y", "rm y; $X", "sudo rm y", "rm y; bash -c 'if'", "bash -c \"rm $x\"", &many] {
+        let analysis = classify(line, &setting());
+        assert_eq!(analysis.label, Label::Destructive);
+        assert!(!analysis.understood, "{}", line.get(..40).unwrap_or(line));
+    }
+}
+
+#[test]
+fn what_was_found_before_the_fuel_ran_out_stays_found() {
+    // The export at the end makes a second walk of it, for which there is not enough fuel.
+    let line = format!("{}rm y; export A=1", "ls; ".repeat(6_000));
+    assert_eq!(label(&line), Label::Destructive);
+    let without = format!("{}rm y", "ls; ".repeat(6_000));
+    assert!(classify(&without, &setting()).understood, "one walk has enough");
+}
+
+#[test]
+fn a_text_that_is_walked_twice_lists_its_effects_once() {
+    let effects = classify("ls | cat; rm y; export A=1", &setting()).effects;
+    for (at, effect) in effects.iter().enumerate() {
+        assert!(!effects[..at].contains(effect), "{effect:?} is there twice");
+    }
+    assert_eq!(effects.iter().filter(|effect| effect.effect == Label::Destructive).count(), 1);
+}
+
+#[test]
 fn other_shells_are_not_taken_for_bash() {
     let with = |text: &str, executor: Executor| classify(text, &Setting { executor, ..setting() }).label;
     assert_eq!(with("ls | head", Executor::Other), Label::ReadOnly);
@@ -331,6 +362,30 @@ fn hostile_sizes_are_answered() {
             assert!(Label::ALL.contains(&analysis.label));
         }
     }
+    // A command, and what it is given over and over.
+    for (before, part, after) in [
+        ("declare ", "a=1 ", ""),
+        ("declare -A ", "a ", ""),
+        ("typeset -x ", "a[1]=1 ", ""),
+        ("export ", "a=1 ", ""),
+        ("f() { local ", "a=1 ", "; }; f"),
+        ("readonly ", "a=1 ", ""),
+        ("read ", "-a b ", ""),
+        ("unset ", "a[1] ", ""),
+        ("mapfile ", "-t a ", ""),
+        ("trap '", "ls;", "' INT"),
+        ("alias ", "a ", ""),
+        ("wait ", "-p a ", ""),
+        ("let ", "a=a+1 ", ""),
+        ("sort ", "-Q$x ", ""),
+        ("a=(", "{1..200} ", ")"),
+        ("echo ", "{1..200} ", ""),
+        ("echo {1..200}", "a", ""),
+        ("x=a; x=b; echo ", "\"$x$x\" ", ""),
+    ] {
+        let line = format!("{before}{}{after}", part.repeat((TEXT_BYTES_MAX - 100) / part.len()));
+        assert!(Label::ALL.contains(&classify(&line, &setting()).label));
+    }
     assert_eq!(label(&"a".repeat(10_000_000)), Label::Unknown);
     assert_eq!(label(&format!("echo {}", "x ".repeat(20_000))), Label::ReadOnly);
     assert_eq!(
@@ -343,6 +398,38 @@ fn hostile_sizes_are_answered() {
 }
 
 #[test]
+fn what_is_read_often_is_paid_for_often() {
+    // One half of the line is long, the other half has it read over and over: without fuel for that, minutes each.
+    let half = TEXT_BYTES_MAX / 2 - 100;
+    let numbered: String = (0..12_000).map(|number| format!("a{number}=1;")).collect();
+    let f = ["f;"].as_slice();
+    let longs = [
+        (format!("cd {}", "a/".repeat(half / 2)), ["ls > b;", "( cd b; ls > c );"].as_slice()),
+        (format!("x={}", "a".repeat(half)), &["ls >\"$x\";", "echo $x$x;"]),
+        (numbered, &["eval 'a=1';", "trap 'a=b' INT;"]),
+        (format!("f() {{ echo {}; }}", "a ".repeat(half / 2)), f),
+        (format!("f() {{ echo {}; }}", "a".repeat(half)), f),
+        (format!("f() {{ bash -c '# {}'; }}", "a".repeat(half)), f),
+        (format!("f() {{ cat <<E\n{}\nE\n}}", "$x".repeat(half / 2)), f),
+        (format!("f() {{ [[ {} a ]]; }}", "a && ".repeat(half / 5)), f),
+        (format!("f() {{ a=({}); }}", "x ".repeat(half / 2)), f),
+    ];
+    for (long, readers) in &longs {
+        for reader in *readers {
+            let line = format!("{long}\n{}", reader.repeat(half / reader.len()));
+            assert_eq!(label(&line), Label::Unknown, "more than is paid for is not looked at");
+        }
+    }
+    let short = format!("f() {{ echo {}; }}\n{}", "a ".repeat(100), "f;".repeat(1_000));
+    assert_eq!(label(&short), Label::ReadOnly);
+    assert_eq!(label("cd ./././a/..; cd .; ls > b"), Label::Write);
+    assert_eq!(label("cd ./././.git/x/..; cd hooks; ls > pre-commit"), Label::Unknown);
+    assert_eq!(label(&format!("cd {}.git; cd hooks; ls > pre-commit", "./".repeat(4_000))), Label::Unknown);
+    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_024))), Label::ReadOnly);
+    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_025))), Label::Unknown);
+}
+
+#[test]
 fn calls_that_call_cost_no_more_than_they_may() {
     // Each function calls the one before twice: doubling is cut off, and what is cut off is unknown.
     let mut line = "f0() { ls; }; ".to_owned();
@@ -351,4 +438,35 @@ fn calls_that_call_cost_no_more_than_they_may() {
     }
     line.push_str("f39");
     assert_eq!(label(&line), Label::Unknown);
+}
+
+#[test]
+fn the_deepest_line_fits_on_a_small_stack() {
+    // Texts in texts, each with as many levels and wrappers as are read: the deepest that recursion goes.
+    let deep = |texts: usize, (open, close): (&str, &str), levels: usize, wrapper: &str, wrappers: usize| {
+        let mut line = "ls".to_owned();
+        for depth in 0..texts {
+            let (open, close, wrapper) = (open.repeat(levels), close.repeat(levels), wrapper.repeat(wrappers));
+            line = format!("{open}{wrapper}bash <<'E{depth}'\n{line}\nE{depth}\n{close}");
+        }
+        line
+    };
+    let judge = move || {
+        let parentheses = ("( ", " )");
+        assert_eq!(label(&deep(6, parentheses, 40, "env ", 39)), Label::ReadOnly);
+        assert_eq!(label(&deep(6, parentheses, 39, "env ", 40)), Label::Unknown);
+        assert_eq!(label(&deep(6, parentheses, 41, "env ", 39)), Label::Unknown);
+        assert_eq!(label(&deep(7, parentheses, 39, "env ", 39)), Label::Unknown);
+        let around =
+            [parentheses, ("{ ", " }\n"), ("if ls; then ", " fi\n"), ("echo $( ", " )"), ("f() { ", " }; f\n")];
+        for brackets in around {
+            for wrapper in ["command ", "timeout 5 ", "sudo ", "xargs ", "find . -exec ", "env -S 'nice' ", "git "] {
+                for levels in [12, 18, 19, 38, 39] {
+                    assert!(Label::ALL.contains(&label(&deep(6, brackets, levels, wrapper, 39))));
+                }
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(judge).expect("a thread");
+    thread.join().expect("the labels hold");
 }

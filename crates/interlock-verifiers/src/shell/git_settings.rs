@@ -1,0 +1,188 @@
+//! What stands between `git` and its subcommand, and which settings name a program.
+
+use super::Label;
+use super::reduce::Argument;
+use super::walk::{Run, Walk};
+
+use Label::{ReadOnly, Unknown};
+
+/// Options before the subcommand. Hands back where it is.
+pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<usize> {
+    let mut at = 0usize;
+    while let Some(argument) = run.arguments.get(at) {
+        let text = match argument.known_text() {
+            Some(text) => text,
+            None if argument.splits => {
+                walk.add(Unknown, run.name, &argument.span, "a subcommand that is not known before the line runs");
+                return None;
+            }
+            None if argument.prefix().starts_with("--git-dir=") || argument.prefix().starts_with("--work-tree=") => {
+                at = at.saturating_add(1);
+                continue;
+            }
+            None => return Some(at),
+        };
+        if !text.starts_with('-') {
+            return Some(at);
+        }
+        at = at.saturating_add(1);
+        match text {
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--attr-source" => {
+                if run.arguments.get(at).is_some_and(|value| value.splits) {
+                    walk.add(Unknown, run.name, &argument.span, "a subcommand that is not known before the line runs");
+                }
+                at = at.saturating_add(1);
+            }
+            "-c" => {
+                let setting = run.arguments.get(at);
+                at = at.saturating_add(1);
+                let plain = setting.and_then(Argument::known_text).is_some_and(is_plain_setting);
+                if !plain {
+                    walk.add(Unknown, run.name, &argument.span, "a setting that can name a program");
+                }
+            }
+            "--no-pager"
+            | "-P"
+            | "-p"
+            | "--paginate"
+            | "--bare"
+            | "--no-replace-objects"
+            | "--literal-pathspecs"
+            | "--glob-pathspecs"
+            | "--noglob-pathspecs"
+            | "--icase-pathspecs"
+            | "--no-optional-locks"
+            | "--no-lazy-fetch"
+            | "--no-advice" => {}
+            "--exec-path" | "--html-path" | "--man-path" | "--info-path" | "--version" | "-v" | "--help" | "-h" => {
+                walk.add(ReadOnly, run.name, &run.span, "asks for a version, a path or help");
+                return None;
+            }
+            _ if ["--git-dir=", "--work-tree=", "--namespace=", "--attr-source="]
+                .iter()
+                .any(|option| text.starts_with(option)) => {}
+            _ => walk.add(Unknown, run.name, &argument.span, "an option that can name a program, or is not known"),
+        }
+    }
+    Some(at)
+}
+
+/// Whether `key=value` changes how things look, and nothing else.
+fn is_plain_setting(setting: &str) -> bool {
+    let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
+    let key = key.to_ascii_lowercase();
+    let prefixes = ["color.", "advice.", "user.", "log.", "i18n.", "column.", "status.", "blame.", "grep.linenumber"];
+    let names = [
+        "core.quotepath",
+        "core.abbrev",
+        "core.autocrlf",
+        "core.safecrlf",
+        "core.ignorecase",
+        "core.precomposeunicode",
+        "core.filemode",
+        "core.whitespace",
+        "core.longpaths",
+        "core.preloadindex",
+        "core.untrackedcache",
+        "diff.renames",
+        "diff.renamelimit",
+        "diff.algorithm",
+        "diff.context",
+        "diff.colormoved",
+        "diff.mnemonicprefix",
+        "diff.noprefix",
+        "diff.wserrorhighlight",
+        "diff.indentheuristic",
+        "diff.submodule",
+        "diff.ignoresubmodules",
+        "merge.conflictstyle",
+        "merge.renames",
+        "rerere.enabled",
+        "init.defaultbranch",
+        "gc.auto",
+        "protocol.version",
+        "pull.rebase",
+        "push.default",
+        "fetch.prune",
+        "rebase.autostash",
+        "tag.sort",
+        "branch.sort",
+        "versionsort.suffix",
+        "commit.verbose",
+        "core.commentchar",
+        "safe.directory",
+        "core.symlinks",
+        "format.pretty",
+    ];
+    let off = ["commit.gpgsign", "tag.gpgsign", "core.fsmonitor", "log.showsignature", "commit.gpgSign"];
+    let plain = prefixes.iter().any(|prefix| key.starts_with(prefix)) && key != "log.showsignature";
+    let switched_off = (off.contains(&key.as_str()) || key.starts_with("pager."))
+        && matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0");
+    !value.starts_with('!') && (plain || names.contains(&key.as_str()) || switched_off)
+}
+
+/// Whether a key of the configuration can name a program, or where programs come from.
+pub(super) fn names_program(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    let section = key.split('.').next().unwrap_or("");
+    let last = key.rsplit('.').next().unwrap_or("");
+    let sections = [
+        "alias",
+        "pager",
+        "credential",
+        "gpg",
+        "include",
+        "includeif",
+        "filter",
+        "difftool",
+        "mergetool",
+        "url",
+        "uploadpack",
+        "receive",
+        "sendemail",
+        "trailer",
+        "browser",
+        "man",
+        "instaweb",
+        "gui",
+        "guitool",
+        "web",
+        "hook",
+        "protocol",
+        "http",
+        "core.sshcommand",
+    ];
+    let names = [
+        "command",
+        "textconv",
+        "driver",
+        "cmd",
+        "uploadpack",
+        "receivepack",
+        "vcs",
+        "editor",
+        "pager",
+        "sshcommand",
+        "fsmonitor",
+        "hookspath",
+        "askpass",
+        "external",
+        "gitproxy",
+        "attributesfile",
+        "worktree",
+        "templatedir",
+        "alternaterefscommand",
+        "difffilter",
+        "update",
+        "proxy",
+        "program",
+        "helper",
+        "excludesfile",
+        "fsmonitorhookversion",
+        "tool",
+        "path",
+        "custompath",
+        "logwindowcommand",
+    ];
+    sections.contains(&section) || names.contains(&last)
+}
