@@ -8,6 +8,7 @@ use interlock_core::action::{ActionText, Agent, Check, Door, Engine, Evidence, F
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::Idempotency;
 use interlock_core::rule::Then;
+use interlock_core::workflow::Workflow;
 use interlock_core::{Code, Digest};
 use interlock_verifiers::math::Math;
 use interlock_verifiers::shell::Shell;
@@ -22,7 +23,12 @@ pub struct Gate {
     ledger: Ledger,
     active: RwLock<Arc<Active>>,
     in_flight: Mutex<HashSet<Arc<InFlight>>>,
+    /// Workflows that runs are in, as far as they were needed; the newest last.
+    workflows: Mutex<Vec<Arc<Workflow>>>,
 }
+
+/// How many workflows are remembered, resolved.
+const WORKFLOWS_LEN: usize = 64;
 
 /// Agent, conversation and step.
 type InFlight = (String, String, StepNumber);
@@ -63,7 +69,12 @@ pub struct Asking<'a> {
 impl Gate {
     /// A gate in front of a ledger.
     pub fn new(ledger: Ledger, bundle: Arc<Bundle>) -> Gate {
-        Gate { ledger, active: RwLock::new(Active::new(bundle)), in_flight: Mutex::default() }
+        Gate {
+            ledger,
+            active: RwLock::new(Active::new(bundle)),
+            in_flight: Mutex::default(),
+            workflows: Mutex::default(),
+        }
     }
 
     /// The ledger.
@@ -78,6 +89,24 @@ impl Gate {
 
     fn active(&self) -> Arc<Active> {
         Arc::clone(&self.active.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lends what the bundle in force tells the verifiers; nothing if they refuse it.
+    pub(crate) fn with_ground<T>(&self, read: impl FnOnce(&Ground) -> T) -> Option<T> {
+        self.active().ground.as_ref().map(read)
+    }
+
+    pub(crate) fn known_workflow(&self, digest: Digest) -> Option<Arc<Workflow>> {
+        let known = self.workflows.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().find(|workflow| workflow.digest() == digest).cloned()
+    }
+
+    pub(crate) fn remember_workflow(&self, workflow: Arc<Workflow>) {
+        let mut known = self.workflows.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= WORKFLOWS_LEN {
+            known.remove(0);
+        }
+        known.push(workflow);
     }
 
     /// Prepares the command for a request: reads its text, unless it is refused without.
@@ -151,7 +180,7 @@ fn examine_safely(active: &Active, facts: &Facts, action: &ActionText<'_>) -> (O
 fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<'_>) -> Examined {
     let registered = bundle.registry().get(action.kind);
     let engine = match facts.door {
-        Door::Tools => Engine::ToolControl,
+        Door::Tools | Door::Call => Engine::ToolControl,
         Door::Verify => registered.map_or(Engine::ToolControl, |row| row.engine),
     };
     let found = bundle.find_rules(action);
@@ -166,6 +195,7 @@ fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<
         matched: found.matched,
         certificate: None,
         hostile: false,
+        call: None,
     };
     let mut corrected = None;
     let check = |name: &'static str, passed| Check { name: name.into(), passed };
@@ -190,10 +220,14 @@ fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<
             evidence.hostile = outcome.hostile;
             corrected = outcome.corrected;
             if action.code.is_some() && engine != Engine::Shell {
-                // Code beside a calculation or a statement was read by nobody.
+                // Code beside a calculation or a statement was read by nobody. The risk stays: what an agent adds can
+                // only tighten, and below the registry's it would need a proof.
                 evidence.status = evidence.status.max(Status::Uncertain);
-                evidence.risk = None;
                 evidence.checks.push(check("all_read", false));
+                if evidence.status == Status::Uncertain {
+                    evidence.certificate = None;
+                    corrected = None;
+                }
             }
         }
     }

@@ -16,17 +16,20 @@ const INCLUDES_MAX: usize = 10;
 /// Whether the configuration in force in a directory names a program. A directory without a repository has only that of
 /// the user and the system.
 pub fn names_programs(directory: &Path) -> bool {
+    names_programs_for(directory, env::var_os("HOME").map(PathBuf::from).as_deref())
+}
+
+/// The same for a user with this home directory.
+pub fn names_programs_for(directory: &Path, home: Option<&Path>) -> bool {
     let mut seen = BTreeSet::new();
-    let places = places(directory);
-    places.iter().any(|place| file_names_programs(place, INCLUDES_MAX, &mut seen))
+    let places = places(directory, home);
+    places.iter().any(|place| file_names_programs(place, INCLUDES_MAX, home, &mut seen))
 }
 
 /// The files that git reads, those that are there.
-fn places(directory: &Path) -> Vec<PathBuf> {
+fn places(directory: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let mut places = vec![PathBuf::from("/etc/gitconfig")];
-    let home = env::var_os("HOME").map(PathBuf::from);
-    let config =
-        env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| home.as_ref().map(|it| it.join(".config")));
+    let config = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| home.map(|it| it.join(".config")));
     places.extend(config.map(|config| config.join("git/config")));
     places.extend(home.map(|home| home.join(".gitconfig")));
     if let Some(repository) = repository(directory) {
@@ -59,7 +62,7 @@ fn repository(directory: &Path) -> Option<PathBuf> {
     None
 }
 
-fn file_names_programs(path: &Path, includes: usize, seen: &mut BTreeSet<PathBuf>) -> bool {
+fn file_names_programs(path: &Path, includes: usize, home: Option<&Path>, seen: &mut BTreeSet<PathBuf>) -> bool {
     if !seen.insert(path.to_owned()) {
         return false;
     }
@@ -89,13 +92,13 @@ fn file_names_programs(path: &Path, includes: usize, seen: &mut BTreeSet<PathBuf
         if section == "include" || section == "includeif" {
             let Some(includes) = includes.checked_sub(1) else { return true };
             let value = value.trim_matches('"');
-            let included = match (value.strip_prefix("~/"), env::var_os("HOME")) {
-                (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+            let included = match (value.strip_prefix("~/"), home) {
+                (Some(rest), Some(home)) => home.join(rest),
                 (Some(_), None) => return true,
                 (None, _) => path.parent().unwrap_or(Path::new("/")).join(value),
             };
             // A file that is not there includes nothing.
-            if included.symlink_metadata().is_ok() && file_names_programs(&included, includes, seen) {
+            if included.symlink_metadata().is_ok() && file_names_programs(&included, includes, home, seen) {
                 return true;
             }
         } else if key_names_program(&section, &key, value) {

@@ -3,10 +3,15 @@
 //! | to find | look in |
 //! |---|---|
 //! | a decision as a token that others can check | [`attestation`] |
+//! | what a tool call does, and what the rules say to it | [`call_policy`] |
+//! | where a path really leads | [`paths`] |
 //! | the order of a state commit | [`commit`] |
 //! | what a commit needs of a directory | [`directory`] |
 //! | the way of a request: screen, verify, submit | [`gate`] |
+//! | the way of a tool call | [`call_gate`] |
 //! | deciding and recording in one transaction | [`ledger`] |
+//! | coding agents: whose they are, and which project a call belongs to | [`coding_agents`] |
+//! | which process is at the other end | [`process`] |
 //! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
@@ -26,7 +31,13 @@
 #[cfg(feature = "ledger")]
 pub mod attestation;
 #[cfg(feature = "ledger")]
+pub mod call_gate;
+#[cfg(feature = "ledger")]
+pub mod call_policy;
+#[cfg(feature = "ledger")]
 pub mod clock;
+#[cfg(feature = "ledger")]
+pub mod coding_agents;
 pub mod commit;
 pub mod directory;
 #[cfg(feature = "ledger")]
@@ -36,7 +47,10 @@ pub mod gate;
 pub mod git_config;
 #[cfg(feature = "ledger")]
 pub mod ledger;
+pub mod paths;
 mod platform;
+#[cfg(feature = "ledger")]
+pub mod process;
 pub mod reach;
 #[cfg(feature = "ledger")]
 pub mod startup;

@@ -5,13 +5,15 @@ use std::fmt;
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation, Decision, decide, is_violation};
+use interlock_core::action::{
+    CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, decide, decide_call, is_violation,
+};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
 
 use super::batch::digest_of_text;
 use super::checkpoint::Checkpoint;
-use super::fold::Fold;
+use super::fold::{Fold, Moment};
 use super::store::{KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
@@ -87,7 +89,7 @@ pub fn verify(
         frontier.append(leaf_hash(bytes));
         match Entry::from_bytes(bytes) {
             Ok(entry) => {
-                fold.add(&entry, index, |_, _, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
+                fold.add(&entry, index, |_, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
             }
             Err(error) => findings.add(format!("entry {index}: {error}")),
         }
@@ -159,6 +161,14 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
         if fold.keys.remove(&id).as_ref() != Some(&key) {
             findings.add(format!("the row of {id} does not follow from its entries"));
         }
+    }
+    for (agent, run) in rows.runs {
+        if fold.runs.remove(&agent).as_ref() != Some(&run) {
+            findings.add(format!("the row of the run of {agent} does not follow from its entries"));
+        }
+    }
+    for agent in fold.runs.keys() {
+        findings.add(format!("the run of {agent} has entries and no row"));
     }
     for path in fold.heads.keys() {
         let path = interlock_core::display(path);
@@ -260,7 +270,7 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
             let bundle = Bundle::from_text(text).ok().map(Arc::new);
             bundles.insert(Digest::of(&[text]), bundle);
         }
-        let decide_again = |agent: &Agent, conversation: &Conversation, ruled: &Ruled| {
+        let decide_again = |moment: &Moment<'_>, ruled: &Ruled| {
             let Some(facts) = &ruled.facts else {
                 replay.malformed = replay.malformed.saturating_add(1);
                 return;
@@ -274,12 +284,12 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
                     }
                     evidence
                 });
-                decide(bundle, agent, conversation, facts, evidence.as_ref(), entry.at).ok()
+                decided_again(bundle, moment, facts, evidence.as_ref(), ruled, entry.at)
             });
             replay.rulings = replay.rulings.saturating_add(1);
             // What counts against trust is decided again too, where it was decided at all.
             let attack = bundle.is_some_and(|bundle| {
-                entry.rules >= 2 && is_violation(bundle, agent, facts, ruled.evidence.as_ref(), &ruled.ruling)
+                entry.rules >= 2 && is_violation(bundle, moment.agent, facts, ruled.evidence.as_ref(), &ruled.ruling)
             });
             let same_attack = other.is_some() || attack == ruled.violation;
             if decided.as_ref() != Some(&ruled.ruling) || !same_attack {
@@ -300,6 +310,23 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
     fold.finish(|reason| findings.add(reason.to_owned()));
     replay.findings = findings.told;
     Ok(replay)
+}
+
+/// The ruling as it comes out again; none if it would need the text, or if what it used up differs.
+fn decided_again(
+    bundle: &Bundle,
+    moment: &Moment<'_>,
+    facts: &Facts,
+    evidence: Option<&Evidence>,
+    ruled: &Ruled,
+    at: Millis,
+) -> Option<Ruling> {
+    let Some(run) = moment.run else {
+        return decide(bundle, moment.agent, moment.conversation, facts, evidence, at).ok();
+    };
+    let snapshot = CallSnapshot { run, workflow: moment.workflow };
+    let decided = decide_call(bundle, moment.agent, snapshot, facts, evidence, at).ok()?;
+    (decided.redeemed == ruled.redeemed && decided.used == ruled.used).then_some(decided.ruling)
 }
 
 fn for_each_entry(

@@ -9,12 +9,19 @@
 //! | rulings, the overlay, the order of it all | here |
 //! | approvals, requests for trust, executions | `batch/tickets.rs` |
 //! | agents, keys and texts, by operators | `batch/operators.rs` |
+//! | tool calls of coding agents, transitions, runs | `batch/runs.rs` |
 
 mod command;
 mod operators;
+mod runs;
 mod tickets;
 
-pub use command::{AgentChange, Answer, Command, Execution, Recorded, Request, RuleCommand, TrustRequest};
+pub use command::{
+    AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Recorded, Request, RuleCommand, RunChange,
+    TransitionCommand, TrustRequest,
+};
+pub use runs::Workflows;
+pub(super) use runs::{can_be_steered, decide_transition};
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +37,7 @@ use interlock_core::ledger::{
     Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, Ruled, StateHead, StateIntent,
     TicketOpened, TrustChanged, apply_ruled, apply_to_agent, leaf_hash,
 };
+use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
 
 use command::operator_of;
@@ -38,6 +46,9 @@ use super::decision_id::DecisionIds;
 use super::event::event_of;
 use super::store::{Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Store, StoreFault, Txn};
 use crate::clock::{Entropy, new_id};
+
+/// How long the text of a refused tool call is kept for a person to look at: a week.
+const REVIEW_MS: Millis = 7 * 24 * 3_600_000;
 
 /// What the writer knows between batches.
 #[derive(Debug, Clone)]
@@ -50,6 +61,8 @@ pub struct State {
     pub bundle: Arc<Bundle>,
     /// How ids of decisions are made.
     pub ids: DecisionIds,
+    /// Workflows that runs are in, as far as they were needed.
+    pub workflows: Workflows,
 }
 
 /// What others read, as a committed batch left it.
@@ -86,6 +99,7 @@ pub fn run_batch<S: Store + ?Sized>(
         tickets: BTreeMap::new(),
         executions: BTreeMap::new(),
         keys: BTreeMap::new(),
+        runs: BTreeMap::new(),
         texts: Vec::new(),
         forgotten: Vec::new(),
         erased: Vec::new(),
@@ -132,6 +146,8 @@ struct Batch<'a> {
     tickets: BTreeMap<String, Ticket>,
     executions: BTreeMap<u64, u64>,
     keys: BTreeMap<String, OperatorKey>,
+    /// Those that changed, by agent.
+    runs: BTreeMap<String, Run>,
     texts: Vec<KeptText>,
     forgotten: Vec<(String, u64)>,
     erased: Vec<String>,
@@ -190,6 +206,10 @@ impl Batch<'_> {
             Command::RotateSigningKey(rotated) => {
                 self.append(Entry::new(None, self.state.clock, Body::SigningKeyRotated(rotated)))
             }
+            Command::Enrol(enrolment) => self.enrol(*enrolment),
+            Command::Call(command) => self.call(*command),
+            Command::Transition(command) => self.transition(*command),
+            Command::ChangeRun { agent, change } => self.change_run(&agent, change),
             Command::Delivered(ids) => {
                 self.delivered.extend(ids);
                 Ok(Answer::Done)
@@ -253,6 +273,8 @@ impl Batch<'_> {
                     figures,
                     ruling,
                     idempotency,
+                    redeemed: None,
+                    used: None,
                 };
                 ruled.facts = Some(*facts);
                 (ruled, Some((key, conversation)))
@@ -324,8 +346,11 @@ impl Batch<'_> {
         index: u64,
     ) -> Result<Option<KeptText>, Trouble> {
         let until = match (self.state.bundle.payloads(), &ruled.ticket) {
-            (Payloads::None, _) | (Payloads::Pending, None) => return Ok(None),
+            (Payloads::None, _) => return Ok(None),
             (Payloads::Pending, Some(ticket)) => Some(ticket.expires_at),
+            // A person looks at what a coding agent was refused, to allow it or not.
+            (Payloads::Pending, None) if is_refused_call(ruled) => Some(self.state.clock.saturating_add(REVIEW_MS)),
+            (Payloads::Pending, None) => return Ok(None),
             (Payloads::All, _) => None,
         };
         let whole = |text: Arc<str>| match (text.strip_suffix('}'), corrected) {
@@ -402,6 +427,8 @@ impl Batch<'_> {
                 remaining: agent.spent.remaining(&agent.profile.budget, now),
             },
             idempotency,
+            redeemed: None,
+            used: None,
         })
     }
 
@@ -497,7 +524,7 @@ impl Batch<'_> {
         if self.entries.is_empty() && self.delivered.is_empty() {
             return None;
         }
-        let Batch { state, agents, conversations, heads, kept, tickets, executions, keys, .. } = self;
+        let Batch { state, agents, conversations, heads, kept, tickets, executions, keys, runs, .. } = self;
         let changes = Changes {
             entries: self.entries,
             agents: agents.into_values().filter_map(|(agent, changed)| agent.filter(|_| changed)).collect(),
@@ -511,6 +538,7 @@ impl Batch<'_> {
             tickets: tickets.into_values().collect(),
             executions: executions.into_iter().collect(),
             keys: keys.into_values().collect(),
+            runs: runs.into_iter().collect(),
             texts: self.texts,
             forgotten: self.forgotten,
             erased: self.erased,
@@ -521,6 +549,10 @@ impl Batch<'_> {
         };
         Some((state, changes))
     }
+}
+
+fn is_refused_call(ruled: &Ruled) -> bool {
+    !ruled.ruling.decision.lets_run() && ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some())
 }
 
 /// Where in its agent's chain of entries the next one stands.

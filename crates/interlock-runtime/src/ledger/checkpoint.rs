@@ -12,7 +12,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use interlock_core::Digest;
 use interlock_core::ledger::Frontier;
-use ring::signature::{Ed25519KeyPair, KeyPair};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 
 use super::note::NoteVerifier;
 use crate::clock::{Entropy, hex};
@@ -95,10 +95,37 @@ impl LedgerKey {
         format!("{body}\n\u{2014} {} {}\n", self.origin(), BASE64.encode(signed))
     }
 
+    /// The SHA-256 of the public key: what others pin.
+    pub fn fingerprint(&self) -> Digest {
+        Digest::of_bytes(self.pair.public_key().as_ref())
+    }
+
+    /// Proves to whoever asked with this challenge that the holder of the key gave this answer.
+    pub fn prove(&self, challenge: &str, answer: &[u8]) -> String {
+        let signature = self.pair.sign(proven(challenge, answer).as_bytes());
+        format!("{}.{}", BASE64.encode(self.pair.public_key().as_ref()), BASE64.encode(signature.as_ref()))
+    }
+
     /// Reads a checkpoint that this key signed.
     pub fn open_note(&self, note: &str) -> Option<Checkpoint> {
         self.verifier.open(note)
     }
+}
+
+/// What is signed to prove who answered.
+fn proven(challenge: &str, answer: &[u8]) -> String {
+    format!("interlock daemon\n{challenge}\n{}\n", Digest::of_bytes(answer))
+}
+
+/// Whether the holder of a key gave this answer to this challenge.
+pub fn is_proven(fingerprint: Digest, challenge: &str, answer: &[u8], proof: &str) -> bool {
+    let parts = proof
+        .split_once('.')
+        .and_then(|(key, signature)| Some((BASE64.decode(key.trim()).ok()?, BASE64.decode(signature.trim()).ok()?)));
+    let Some((key, signature)) = parts else { return false };
+    let verifier = UnparsedPublicKey::new(&ED25519, &key);
+    Digest::of_bytes(&key).same_as(fingerprint)
+        && verifier.verify(proven(challenge, answer).as_bytes(), &signature).is_ok()
 }
 
 fn body_of(origin: &str, size: u64, root: Digest, reach: Reach) -> String {
@@ -177,8 +204,12 @@ impl CheckpointFile {
 /// Writes a file that must not exist, for its owner only, and returns once it is on disk.
 pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    if let Err(error) = written {
+        // Half a key would be in the way once there is room again.
+        let _ = fs::remove_file(path);
+        return Err(error);
+    }
     match path.parent() {
         Some(parent) => File::open(parent)?.sync_all(),
         None => Ok(()),

@@ -3,7 +3,9 @@
 use interlock_core::Code;
 use interlock_core::action::{Agent, AgentStatus, Millis};
 use interlock_core::instant::to_rfc3339;
-use interlock_core::ledger::{ApprovalResolved, Body, Ruled, StatusChanged, TrustChanged, TrustRequested};
+use interlock_core::ledger::{
+    ApprovalResolved, Body, Ruled, StatusChanged, TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
+};
 use serde::Serialize;
 
 use super::decision_id::DecisionIds;
@@ -61,6 +63,7 @@ pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis,
     };
     let (kind, data) = match body {
         Body::Ruled(ruled) => of_ruling(ruled, &told)?,
+        Body::Transitioned(asked) => of_transition(asked, &told)?,
         Body::TrustRequested(requested) => of_trust_request(requested, &told),
         Body::ApprovalResolved(resolved) => of_resolution(resolved, &told),
         Body::TrustChanged(changed) => of_trust(changed, &told),
@@ -76,7 +79,14 @@ pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis,
         | Body::TextsErased(_)
         | Body::KeyCreated(_)
         | Body::KeyRevoked(_)
-        | Body::SigningKeyRotated(_) => return None,
+        | Body::SigningKeyRotated(_)
+        | Body::RunStarted(_)
+        | Body::RunSteered(_)
+        | Body::CallEnded(_)
+        | Body::TurnEnded(_)
+        | Body::SessionBound(_)
+        | Body::AllowanceGiven(_)
+        | Body::AllowanceTaken(_) => return None,
     };
     // An entry is worth one event at most, and the first entry none: ids begin after 0.
     let id = index;
@@ -93,6 +103,12 @@ pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis,
     };
     let body = serde_json::to_string(&event).ok()?;
     Some(Outgoing { id, principal: agent.profile.principal_id.clone(), event_id, body, at })
+}
+
+fn of_transition<'a>(asked: &'a Transitioned, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
+    let TransitionOutcome::Parked { approval_id, .. } = &asked.outcome else { return None };
+    let (decision_id, approval_id) = (Some(asked.decision_id.as_str()), Some(approval_id.as_str()));
+    Some(("interlock.approval.pending", EventData { decision_id, approval_id, ..told.clone() }))
 }
 
 fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {

@@ -1,12 +1,27 @@
 //! The rows that follow from the entries, folded with the same functions the writer uses; and what cannot follow.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
 use interlock_core::ledger::{
-    Body, Entry, OperatorKey, Ruled, StateHead, TrustChanged, apply_executed, apply_registered, apply_resolved,
-    apply_ruled, apply_to_agent, apply_trust_requested,
+    Body, Entry, OperatorKey, Ruled, StateHead, TransitionOutcome, TrustChanged, apply_executed, apply_registered,
+    apply_resolved, apply_resolved_run, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run,
+    apply_transitioned, apply_transitioned_run, apply_trust_requested,
 };
+use interlock_core::workflow::{Run, Workflow};
+use interlock_core::{Code, Digest};
+
+use super::batch::{can_be_steered, decide_transition};
+
+/// What a ruling was decided on.
+pub(super) struct Moment<'a> {
+    pub(super) agent: &'a Agent,
+    pub(super) conversation: &'a Conversation,
+    /// What was known of the agent's calls; of tool calls only.
+    pub(super) run: Option<&'a Run>,
+    pub(super) workflow: Option<&'a Workflow>,
+}
 
 /// The rows that follow from the entries so far.
 #[derive(Default)]
@@ -17,6 +32,9 @@ pub(super) struct Fold {
     pub(super) tickets: HashMap<String, Ticket>,
     pub(super) executions: HashMap<u64, u64>,
     pub(super) keys: HashMap<String, OperatorKey>,
+    pub(super) runs: HashMap<String, Run>,
+    /// Workflows by the SHA-256 of their text.
+    workflows: HashMap<Digest, Arc<Workflow>>,
     /// Tickets by the ruling that opened them; in observe mode one need not be spent.
     opened: HashMap<u64, String>,
     /// Rulings that opened a ticket in observe mode.
@@ -32,7 +50,7 @@ impl Fold {
         &mut self,
         entry: &Entry,
         index: u64,
-        before: impl FnOnce(&Agent, &Conversation, &Ruled),
+        before: impl FnOnce(&Moment<'_>, &Ruled),
         mut wrong: impl FnMut(&str),
     ) {
         if entry.at < self.clock {
@@ -57,7 +75,15 @@ impl Fold {
             | Body::StatusChanged(_)
             | Body::ModeChanged(_)
             | Body::TokenRotated(_)
-            | Body::TextsErased(_) => self.add_to_agent(entry, index, before, wrong),
+            | Body::TextsErased(_)
+            | Body::RunStarted(_)
+            | Body::RunSteered(_)
+            | Body::Transitioned(_)
+            | Body::CallEnded(_)
+            | Body::TurnEnded(_)
+            | Body::SessionBound(_)
+            | Body::AllowanceGiven(_)
+            | Body::AllowanceTaken(_) => self.add_to_agent(entry, index, before, wrong),
             Body::StateIntent(intent) => {
                 let head = self.heads.entry(intent.path.clone()).or_default();
                 if head.check(intent.current).is_err() || intent.first != head.committed.is_none() {
@@ -89,7 +115,7 @@ impl Fold {
         &mut self,
         entry: &Entry,
         index: u64,
-        before: impl FnOnce(&Agent, &Conversation, &Ruled),
+        before: impl FnOnce(&Moment<'_>, &Ruled),
         mut wrong: impl FnMut(&str),
     ) {
         let id = entry.agent.as_deref().unwrap_or("");
@@ -108,6 +134,12 @@ impl Fold {
             Body::Ruled(ruled) => {
                 let mut none = Conversation::default();
                 let conversation = match &ruled.facts {
+                    Some(facts) if facts.call.is_some() => {
+                        if ruled.figures != Some(Figures::read(agent, &none, facts, at)) {
+                            wrong("the figures it was decided on are not those of that moment");
+                        }
+                        &mut none
+                    }
                     Some(facts) => {
                         let key = (id.to_owned(), facts.conversation.clone());
                         let conversation = self.conversations.entry(key).or_default();
@@ -118,7 +150,21 @@ impl Fold {
                     }
                     None => &mut none,
                 };
-                before(agent, conversation, ruled);
+                let is_call = ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some());
+                let mut run = is_call.then(|| self.runs.entry(id.to_owned()).or_default());
+                let position = run.as_ref().and_then(|run| run.position.as_ref());
+                let workflow = position.and_then(|position| self.workflows.get(&position.workflow)).cloned();
+                let workflow = workflow.as_deref();
+                before(&Moment { agent, conversation, run: run.as_deref(), workflow }, ruled);
+                if let Some(run) = &mut run {
+                    apply_ruled_call(run, workflow, ruled, at, index);
+                }
+                if let Some(redeemed) = &ruled.redeemed {
+                    match self.tickets.get_mut(redeemed).filter(|ticket| ticket.agent == id && !ticket.spent) {
+                        Some(ticket) if ticket.check_spendable(agent, ticket.bundle, at).is_ok() => ticket.spent = true,
+                        Some(_) | None => wrong("it used up the agreement of a ticket that could not be spent"),
+                    }
+                }
                 let consequences = apply_ruled(agent, conversation, ruled, entry.rules, at, index);
                 if let Some(ticket) = consequences.ticket {
                     self.opened.insert(index, ticket.approval_id.clone());
@@ -145,11 +191,24 @@ impl Fold {
                 }
                 let mut none = Conversation::default();
                 let conversation = match &ticket.subject {
-                    TicketSubject::Action(action) if resolved.verdict == Verdict::Approved => {
+                    TicketSubject::Action(action) if resolved.verdict == Verdict::Approved && action.call.is_none() => {
                         self.conversations.entry((id.to_owned(), action.conversation.clone())).or_default()
                     }
-                    TicketSubject::Action(_) | TicketSubject::Trust(_) => &mut none,
+                    TicketSubject::Action(_) | TicketSubject::Trust(_) | TicketSubject::Transition(_) => &mut none,
                 };
+                let of_run = match &ticket.subject {
+                    TicketSubject::Action(action) => action.call.is_some(),
+                    TicketSubject::Transition(_) => true,
+                    TicketSubject::Trust(_) => false,
+                };
+                if of_run {
+                    let run = self.runs.entry(id.to_owned()).or_default();
+                    let position = run.position.as_ref();
+                    let workflow = position.and_then(|position| self.workflows.get(&position.workflow)).cloned();
+                    if apply_resolved_run(run, workflow.as_deref(), ticket, resolved).is_err() {
+                        wrong("the transition could not be made at that moment");
+                    }
+                }
                 apply_resolved(agent, conversation, ticket, resolved, at, index)
             }
             Body::Executed(executed) => {
@@ -171,6 +230,49 @@ impl Fold {
                 if self.executions.insert(executed.decision, index).is_some() {
                     wrong("the execution was reported before");
                 }
+                None
+            }
+            Body::Transitioned(asked) => {
+                let run = self.runs.entry(id.to_owned()).or_default();
+                let position = run.position.as_ref();
+                let workflow = position.and_then(|position| self.workflows.get(&position.workflow)).cloned();
+                if !is_outcome(&decide_transition(agent, run, workflow.as_deref(), asked, at), &asked.outcome) {
+                    wrong("the transition comes out differently");
+                }
+                let name = workflow.as_deref().map_or("", Workflow::id);
+                if let Some(ticket) = apply_transitioned(agent, asked, at, index, name) {
+                    self.tickets.insert(ticket.approval_id.clone(), ticket);
+                }
+                apply_transitioned_run(run, workflow.as_deref(), asked);
+                None
+            }
+            body @ (Body::RunStarted(_)
+            | Body::RunSteered(_)
+            | Body::CallEnded(_)
+            | Body::TurnEnded(_)
+            | Body::SessionBound(_)
+            | Body::AllowanceGiven(_)
+            | Body::AllowanceTaken(_)) => {
+                let run = self.runs.entry(id.to_owned()).or_default();
+                let workflow = if let Body::RunStarted(started) = body {
+                    let read = Workflow::from_text(&started.workflow).ok().map(Arc::new);
+                    match &read {
+                        Some(workflow) => drop(self.workflows.insert(workflow.digest(), Arc::clone(workflow))),
+                        None => wrong("its workflow cannot be read"),
+                    }
+                    read
+                } else {
+                    let position = run.position.as_ref();
+                    position.and_then(|position| self.workflows.get(&position.workflow)).cloned()
+                };
+                if let Body::RunSteered(steered) = body
+                    && !can_be_steered(workflow.as_deref(), &steered.steer)
+                {
+                    wrong("its workflow has no such state to go on in");
+                }
+                apply_to_agent(agent, body, at, index);
+                // What froze it is in the row.
+                let _ = apply_to_run(run, workflow.as_deref(), body, index);
                 None
             }
             body @ (Body::TrustChanged(_)
@@ -200,5 +302,17 @@ impl Fold {
         for id in self.due.keys() {
             wrong(&format!("trust of {id} had to change after its last ruling and did not"));
         }
+    }
+}
+
+/// Whether a recorded outcome is the one that was decided; ticket and expiry of one that waits were drawn then, and too
+/// many open tickets are known to the writer alone.
+fn is_outcome(decided: &TransitionOutcome, recorded: &TransitionOutcome) -> bool {
+    match (decided, recorded) {
+        (TransitionOutcome::Parked { from, to, .. }, TransitionOutcome::Parked { from: was, to: went, .. }) => {
+            (from, to) == (was, went)
+        }
+        (TransitionOutcome::Parked { .. }, TransitionOutcome::Refused { code, .. }) => *code == Code::ApprovalsOpen,
+        (decided, recorded) => decided == recorded,
     }
 }

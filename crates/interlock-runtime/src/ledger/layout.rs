@@ -15,7 +15,7 @@ use super::sqlite::{LiveRow, to_text, to_u64, write_token};
 use super::store::StoreFault;
 
 /// The layout this version writes and reads.
-pub(super) const LAYOUT: i64 = 2;
+pub(super) const LAYOUT: i64 = 3;
 
 const SCHEMA: &str = "
     CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
@@ -45,8 +45,12 @@ const SCHEMA_2: &str = "
     PRAGMA user_version = 2;
 ";
 
-/// The copy that a migration leaves behind.
-const COPY_NAME: &str = "ledger-layout-1.db";
+/// What the third layout added.
+const SCHEMA_3: &str = "
+    CREATE TABLE runs (agent TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 3;
+";
+
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
 /// How many pages the log may have before it is folded into the database.
@@ -67,9 +71,9 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
     connection.set_prepared_statement_cache_capacity(48);
     let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match layout {
-        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} COMMIT;"))?,
-        1 => migrate_from_1(&connection, path)?,
+        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} {SCHEMA_3} COMMIT;"))?,
         LAYOUT => {}
+        older @ 1..LAYOUT => migrate(&connection, path, older)?,
         newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
     }
     Ok(connection)
@@ -91,21 +95,24 @@ fn make_private(path: &Path) -> Result<(), StoreFault> {
     }
 }
 
-/// Brings the first layout to the second: new tables, and the agents' rows as they follow from the entries now. Nothing
-/// is changed before the copy is whole and on disk.
-fn migrate_from_1(connection: &Connection, path: &Path) -> Result<(), StoreFault> {
-    let copy = path.with_file_name(COPY_NAME);
+/// Brings an older layout to this one: new tables, and from the first one the agents' rows as they follow from the
+/// entries now. Nothing is changed before the copy is whole and on disk.
+fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), StoreFault> {
+    let copy = path.with_file_name(format!("ledger-layout-{layout}.db"));
     let last: Option<i64> = connection.query_row("SELECT max(number) FROM entries", [], |row| row.get(0))?;
     if fs::symlink_metadata(&copy).is_ok() {
-        is_copy_of_1(&copy, last).map_err(|reason| {
+        is_copy(&copy, layout, last).map_err(|reason| {
             StoreFault(format!("{} is no copy of this ledger ({reason}); move it away", copy.display()))
         })?;
     } else {
-        make_copy(connection, &copy, last)?;
+        make_copy(connection, &copy, layout, last)?;
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let migrated =
-        connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection));
+    let migrated = match layout {
+        1 => connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection)),
+        _ => Ok(()),
+    };
+    let migrated = migrated.and_then(|()| connection.execute_batch(SCHEMA_3).map_err(StoreFault::from));
     match migrated {
         Ok(()) => Ok(connection.execute_batch("COMMIT")?),
         Err(fault) => {
@@ -117,7 +124,7 @@ fn migrate_from_1(connection: &Connection, path: &Path) -> Result<(), StoreFault
 }
 
 /// Makes a copy, under another name until it is whole.
-fn make_copy(connection: &Connection, copy: &Path, last: Option<i64>) -> Result<(), StoreFault> {
+fn make_copy(connection: &Connection, copy: &Path, layout: i64, last: Option<i64>) -> Result<(), StoreFault> {
     let fault = |error: io::Error| StoreFault(format!("the copy before the migration: {error}"));
     let partial = copy.with_extension("db.partial");
     match fs::remove_file(&partial) {
@@ -132,20 +139,20 @@ fn make_copy(connection: &Connection, copy: &Path, last: Option<i64>) -> Result<
     opened.execute_batch("UPDATE kept SET corrected = NULL; VACUUM;")?;
     drop(opened);
     File::open(&partial).and_then(|file| file.sync_all()).map_err(fault)?;
-    is_copy_of_1(&partial, last).map_err(|reason| StoreFault(format!("the copy before the migration: {reason}")))?;
+    is_copy(&partial, layout, last).map_err(|reason| StoreFault(format!("the copy before the migration: {reason}")))?;
     fs::rename(&partial, copy).map_err(fault)?;
     let directory = copy.parent().map_or(Ok(()), |directory| File::open(directory).and_then(|file| file.sync_all()));
     directory.map_err(fault)
 }
 
-/// Whether a file is a copy of the first layout with as many entries.
-fn is_copy_of_1(path: &Path, last: Option<i64>) -> Result<(), String> {
+/// Whether a file is a copy of this layout with as many entries.
+fn is_copy(path: &Path, layout: i64, last: Option<i64>) -> Result<(), String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|error| error.to_string())?;
     let ask = |select: &str| connection.query_row(select, [], |row| row.get::<_, Option<i64>>(0));
     match (ask("PRAGMA user_version"), ask("SELECT max(number) FROM entries")) {
-        (Ok(Some(1)), Ok(copied)) if copied == last => Ok(()),
-        (Ok(Some(1)), Ok(_)) => Err("it has other entries".to_owned()),
+        (Ok(found), Ok(copied)) if found == Some(layout) && copied == last => Ok(()),
+        (Ok(found), Ok(_)) if found == Some(layout) => Err("it has other entries".to_owned()),
         (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
         (Ok(_), Ok(_)) => Err("it is of another layout".to_owned()),
     }
@@ -159,7 +166,7 @@ fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
         let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
         let mut wrong = None;
-        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
+        fold.add(&entry, to_u64(number)?, |_, _| {}, |reason| wrong = Some(reason.to_owned()));
         if let Some(reason) = wrong {
             return Err(StoreFault(format!("entry {number}: {reason}")));
         }

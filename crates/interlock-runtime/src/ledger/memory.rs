@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Ticket};
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::workflow::Run;
 
 use super::store::{
     Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
@@ -29,6 +30,7 @@ struct Held {
     tickets: BTreeMap<u64, Ticket>,
     executions: BTreeMap<u64, u64>,
     keys: BTreeMap<String, OperatorKey>,
+    runs: BTreeMap<String, Run>,
     texts: BTreeMap<(String, u64), KeptText>,
     outbox: BTreeMap<u64, Outgoing>,
 }
@@ -97,6 +99,10 @@ impl Txn for MemoryTxn<'_> {
         Ok(self.held.keys.get(id).cloned())
     }
 
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault> {
+        Ok(self.held.runs.get(agent).cloned())
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         let count = self.held.texts.keys().filter(|(owner, _)| owner == agent).count();
         Ok(u64::try_from(count).unwrap_or(u64::MAX))
@@ -124,6 +130,7 @@ impl Txn for MemoryTxn<'_> {
         held.tickets.extend(changes.tickets.into_iter().map(|ticket| (ticket.opened, ticket)));
         held.executions.extend(changes.executions);
         held.keys.extend(changes.keys.into_iter().map(|key| (key.key_id.clone(), key)));
+        held.runs.extend(changes.runs);
         held.texts.extend(changes.texts.into_iter().map(|text| ((text.agent.clone(), text.index), text)));
         for (agent, index) in changes.forgotten {
             if held.texts.get(&(agent.clone(), index)).is_some_and(|text| text.until.is_some()) {
@@ -200,6 +207,16 @@ impl Reader for MemoryStore {
         Ok(self.held().keys.values().cloned().collect())
     }
 
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault> {
+        Ok(self.held().runs.get(agent).cloned())
+    }
+
+    fn runs(&mut self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault> {
+        let held = self.held();
+        let later = held.runs.iter().filter(|(agent, _)| agent.as_str() > after);
+        Ok(later.take(count).map(|(agent, run)| (agent.clone(), run.clone())).collect())
+    }
+
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
         let held = self.held();
         let later = held.texts.iter().filter(|((agent, index), _)| (agent.as_str(), *index) > after);
@@ -234,6 +251,7 @@ impl Reader for MemoryStore {
             tickets: held.tickets.values().cloned().collect(),
             executions: held.executions.iter().map(|(decision, report)| (*decision, *report)).collect(),
             keys: held.keys.values().cloned().collect(),
+            runs: held.runs.iter().map(|(agent, run)| (agent.clone(), run.clone())).collect(),
             tokens: held.agents.iter().map(|(id, agent)| (id.clone(), agent.token)).collect(),
             without_totals: false,
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),

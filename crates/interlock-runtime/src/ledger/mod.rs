@@ -32,10 +32,11 @@ mod writer;
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
-    AgentChange, Answer, Command, Execution, Published, Recorded, Request, RuleCommand, State, TrustRequest, run_batch,
+    AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Request, RuleCommand,
+    RunChange, State, TransitionCommand, TrustRequest, Workflows, run_batch,
 };
 pub(crate) use checkpoint::write_new;
-pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint};
+pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint, is_proven};
 pub use decision_id::DecisionIds;
 pub use memory::MemoryStore;
 pub use note::{NOTE_BYTES_MAX, NoteVerifier};

@@ -9,7 +9,7 @@ use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, leaf_hash};
 
-use super::batch::State;
+use super::batch::{State, Workflows};
 use super::checkpoint::CheckpointFile;
 use super::decision_id::DecisionIds;
 use super::store::{Reader, StoreFault};
@@ -106,7 +106,7 @@ pub fn recover(
     let bundle = bundle_in_force(reader, head.size(), bundle)?;
     // A store without a key is gone with the process, and its ids with it.
     let secret = checkpoint.map_or_else(|| Digest::of(&["decision ids"]), |file| file.key().id_secret());
-    Ok(State { frontier: head, clock: last, bundle, ids: DecisionIds::new(secret) })
+    Ok(State { frontier: head, clock: last, bundle, ids: DecisionIds::new(secret), workflows: Workflows::default() })
 }
 
 /// Appends the entries after a frontier to it; also the time of the last of them.

@@ -14,6 +14,7 @@ use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
 };
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::workflow::Run;
 use interlock_core::{Digest, json};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
@@ -202,6 +203,10 @@ impl Txn for SqliteTxn<'_> {
         row.map(|row| from_text(&row)).transpose()
     }
 
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault> {
+        read_run(self.connection, agent)
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM texts WHERE agent = ?1")?;
         to_u64(statement.query_row([agent], |row| row.get(0))?)
@@ -266,6 +271,10 @@ impl SqliteTxn<'_> {
             let (number, undecided) = (to_i64(ticket.opened)?, ticket.resolution.is_none());
             let (expires, row) = (to_i64(ticket.expires_at)?, to_text(ticket)?);
             replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, expires, row])?;
+        }
+        for (agent, run) in &changes.runs {
+            let replace = "INSERT OR REPLACE INTO runs (agent, row) VALUES (?1, ?2)";
+            self.connection.prepare_cached(replace)?.execute(params![agent, to_text(run)?])?;
         }
         for (token, agent) in &changes.tokens {
             write_token(self.connection, *token, agent)?;
@@ -424,6 +433,12 @@ pub(super) fn write_token(connection: &Connection, token: Digest, agent: &str) -
 fn read_ticket(connection: &Connection, id: &str) -> Result<Option<Ticket>, StoreFault> {
     let mut statement = connection.prepare_cached("SELECT row FROM tickets WHERE id = ?1")?;
     let row: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
+    row.map(|row| from_text(&row)).transpose()
+}
+
+fn read_run(connection: &Connection, agent: &str) -> Result<Option<Run>, StoreFault> {
+    let mut statement = connection.prepare_cached("SELECT row FROM runs WHERE agent = ?1")?;
+    let row: Option<String> = statement.query_row([agent], |row| row.get(0)).optional()?;
     row.map(|row| from_text(&row)).transpose()
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::workflow::Run;
 
 /// The store failed. Whatever was in progress is not recorded, or turns out to be; it was not answered either way.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,6 +56,8 @@ pub trait Txn {
     fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
     /// An operator's key.
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault>;
+    /// What is known of a coding agent's calls.
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault>;
     /// How many texts of an agent are kept.
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault>;
     /// Writes everything a batch changed.
@@ -89,6 +92,10 @@ pub trait Reader: Send {
     fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
     /// The operators' keys, revoked ones too.
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault>;
+    /// What is known of a coding agent's calls.
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault>;
+    /// Runs by agent, after one of them, at most so many.
+    fn runs(&mut self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault>;
     /// Texts that are kept, after one of them (agent, entry), at most so many.
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault>;
     /// The text that is kept beside an entry.
@@ -118,6 +125,8 @@ pub struct Rows {
     pub executions: Vec<(u64, u64)>,
     /// The operators' keys.
     pub keys: Vec<OperatorKey>,
+    /// The runs, by agent.
+    pub runs: Vec<(String, Run)>,
     /// Whose token has which SHA-256.
     pub tokens: Vec<(String, Digest)>,
     /// The agents' rows are of the first layout, which counted no totals.
@@ -186,6 +195,8 @@ pub struct Changes {
     pub executions: Vec<(u64, u64)>,
     /// Operators' keys as they are afterwards.
     pub keys: Vec<OperatorKey>,
+    /// Runs as they are afterwards, by agent.
+    pub runs: Vec<(String, Run)>,
     /// Texts that are kept.
     pub texts: Vec<KeptText>,
     /// Texts that nobody needs any more, unless they are kept for ever: agent, entry.

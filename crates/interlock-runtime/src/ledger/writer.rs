@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use interlock_core::action::{Agent, Merits, Millis, Ticket};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, leaf_hash};
+use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
 
 use super::audit::is_text_of;
@@ -288,6 +289,16 @@ impl Ledger {
     /// The operators' keys, revoked ones too.
     pub fn operator_keys(&self) -> Result<Vec<OperatorKey>, StoreFault> {
         lock(&self.shared.reader).keys()
+    }
+
+    /// What is known of a coding agent's calls, as last committed.
+    pub fn run(&self, agent: &str) -> Result<Option<Run>, StoreFault> {
+        lock(&self.shared.reader).run(agent)
+    }
+
+    /// Runs by agent, after one of them, at most so many.
+    pub fn runs(&self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault> {
+        lock(&self.shared.long_reader).runs(after, count)
     }
 
     /// A ticket as last committed.

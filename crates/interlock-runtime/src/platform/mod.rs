@@ -4,8 +4,10 @@
 //! permitted, each name is opened in turn and no link is followed at all, which refuses more and never less.
 
 mod directory;
+mod look;
 mod root;
 
 pub use directory::HeldDirectory;
+pub(crate) use look::{Looked, home_of, identity, look, names_in};
 pub use root::HeldRoot;
 pub(crate) use root::OpenFault;

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Profile, Trust, Usage, Verdict};
+use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Mode, Profile, Trust, Usage, Verdict};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    Body, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey, Role, SigningKeyRotated, StateIntent, StateOutcome,
-    StatusChanged, TokenRotated, UnauthenticatedRequests,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey,
+    Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged, TokenRotated,
+    TurnEnded, UnauthenticatedRequests,
 };
+use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Denial, Digest};
 
 /// What the writer is asked to do.
@@ -71,8 +73,88 @@ pub enum Command {
     RevokeKey(KeyRevoked),
     /// Record that attestations are signed by another key.
     RotateSigningKey(SigningKeyRotated),
+    /// Register a coding agent at its first call, unless it is known.
+    Enrol(Box<Enrolment>),
+    /// Rule on a tool call of a coding agent.
+    Call(Box<CallCommand>),
+    /// Rule on a transition.
+    Transition(Box<TransitionCommand>),
+    /// Record a change of a run.
+    ChangeRun {
+        /// The agent.
+        agent: String,
+        /// The change.
+        change: RunChange,
+    },
     /// These events need no more delivery; nothing is recorded.
     Delivered(Vec<u64>),
+}
+
+/// A coding agent at its first call.
+#[derive(Debug, Clone)]
+pub struct Enrolment {
+    /// What is known of it; its time is set by the writer.
+    pub profile: Box<Profile>,
+    /// The SHA-256 of a token that nobody has.
+    pub token: Digest,
+    /// Whether refusals hold for it.
+    pub mode: Mode,
+    /// Who enrols it.
+    pub by: Actor,
+}
+
+/// A tool call of a coding agent.
+#[derive(Debug, Clone)]
+pub struct CallCommand {
+    /// The agent.
+    pub agent: String,
+    /// What the host told.
+    pub facts: Box<Facts>,
+    /// What its text yielded.
+    pub evidence: Option<Evidence>,
+    /// The text, in case it is to be kept.
+    pub text: Option<Arc<str>>,
+}
+
+/// A transition an agent asks for.
+#[derive(Debug, Clone)]
+pub struct TransitionCommand {
+    /// The agent.
+    pub agent: String,
+    /// The event.
+    pub event: String,
+    /// What it says along with it.
+    pub data: Context,
+    /// The revision it has seen.
+    pub expected_revision: Option<u64>,
+}
+
+/// A change of a run.
+#[derive(Debug, Clone)]
+pub enum RunChange {
+    /// A workflow is put in force.
+    Start {
+        /// The workflow.
+        workflow: Arc<Workflow>,
+        /// The new run.
+        run_id: String,
+        /// Only calls of this session are in it.
+        session: Option<String>,
+        /// Who.
+        by: Actor,
+    },
+    /// An operator moves, stops, frees or pauses it.
+    Steer(RunSteered),
+    /// A host tells what became of a call.
+    CallEnded(Box<CallEndReported>),
+    /// A host tells that none of its calls is under way.
+    TurnEnded(TurnEnded),
+    /// A session began in the project.
+    BindSession(SessionBound),
+    /// An operator lets a call pass.
+    Allow(Box<AllowanceGiven>),
+    /// An operator lets it pass no more.
+    Disallow(AllowanceTaken),
 }
 
 /// What operators change about an agent.
@@ -215,12 +297,25 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
         | Command::RevokeKey(KeyRevoked { by, .. })
         | Command::RotateSigningKey(SigningKeyRotated { by, .. }) => Some((by, &[Role::Admin])),
         Command::CreateKey(key) => Some((&key.created_by, &[Role::Admin])),
+        Command::ChangeRun { change: RunChange::Start { by, .. }, .. }
+        | Command::ChangeRun { change: RunChange::Steer(RunSteered { by, .. }), .. }
+        | Command::ChangeRun { change: RunChange::Disallow(AllowanceTaken { by, .. }), .. } => {
+            Some((by, &[Role::Admin]))
+        }
+        Command::ChangeRun { change: RunChange::Allow(given), .. } => Some((&given.by, &[Role::Approver, Role::Admin])),
         Command::Rule(_)
         | Command::Activate(_)
         | Command::CountUnauthenticated(_)
         | Command::BeginState(_)
         | Command::EndState(_)
         | Command::Execute(_)
+        | Command::Enrol(_)
+        | Command::Call(_)
+        | Command::Transition(_)
+        | Command::ChangeRun {
+            change: RunChange::CallEnded(_) | RunChange::TurnEnded(_) | RunChange::BindSession(_),
+            ..
+        }
         | Command::Delivered(_) => None,
     }
 }

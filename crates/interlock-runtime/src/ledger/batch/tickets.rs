@@ -9,7 +9,7 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, apply_executed, apply_resolved,
+    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, apply_executed, apply_resolved, apply_resolved_run,
     apply_trust_requested,
 };
 
@@ -34,7 +34,7 @@ impl Batch<'_> {
         }
         let charge = match (&ticket.subject, verdict) {
             (TicketSubject::Action(action), Verdict::Approved) => action.charge,
-            (TicketSubject::Action(_) | TicketSubject::Trust(_), _) => Charge::default(),
+            (TicketSubject::Action(_) | TicketSubject::Trust(_) | TicketSubject::Transition(_), _) => Charge::default(),
         };
         let expires_at = match verdict {
             Verdict::Approved => now.saturating_add(bundle.ticket_expiry_ms()),
@@ -43,13 +43,24 @@ impl Batch<'_> {
         let (approval_id, opened) = (ticket.approval_id.clone(), ticket.opened);
         let resolved = ApprovalResolved { approval_id, opened, verdict, by, reason, expires_at, charge };
         let key = match &ticket.subject {
-            TicketSubject::Action(action) => Some((id.clone(), action.conversation.clone())),
-            TicketSubject::Trust(_) => None,
+            TicketSubject::Action(action) if action.call.is_none() => Some((id.clone(), action.conversation.clone())),
+            TicketSubject::Action(_) | TicketSubject::Trust(_) | TicketSubject::Transition(_) => None,
         };
         let mut row = match &key {
             Some(key) => self.conversation(key)?,
             None => Conversation::default(),
         };
+        let mut run = match &ticket.subject {
+            TicketSubject::Transition(_) => Some(self.run_row(&id)?),
+            TicketSubject::Action(action) if action.call.is_some() => Some(self.run_row(&id)?),
+            TicketSubject::Action(_) | TicketSubject::Trust(_) => None,
+        };
+        if let Some(run) = &mut run {
+            let workflow = self.workflow_of(run)?;
+            if let Err(code) = apply_resolved_run(run, workflow.as_deref(), &ticket, &resolved) {
+                return Ok(Answer::Refused(code));
+            }
+        }
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
         let risen = apply_resolved(&mut agent, &mut row, &mut ticket, &resolved, now, index);
@@ -64,7 +75,8 @@ impl Batch<'_> {
         if let Some(key) = key.filter(|_| verdict == Verdict::Approved) {
             self.conversations.insert(key, (row, true));
         }
-        self.forgotten.push((id, ticket.opened));
+        self.forgotten.push((id.clone(), ticket.opened));
+        self.runs.extend(run.map(|run| (id, run)));
         self.tickets.insert(ticket.approval_id.clone(), ticket);
         self.outbox.extend(outbox);
         Ok(answer)
@@ -129,6 +141,10 @@ impl Batch<'_> {
         let Some((decision, ruled)) = self.find_ruling(&id, &decision_id)? else {
             return Ok(Answer::Refused(Code::ExecutionUnknown));
         };
+        // Hosts tell of the ends of calls, and an agreement to one is spent by the call itself.
+        if ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some()) {
+            return Ok(Answer::Refused(Code::ExecutionNotAllowed));
+        }
         let reported = match self.executions.get(&decision) {
             Some(_) => true,
             None => self.txn.execution(decision)?.is_some(),

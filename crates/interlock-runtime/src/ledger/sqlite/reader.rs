@@ -6,11 +6,12 @@ use std::path::Path;
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Ticket};
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::workflow::Run;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
     DATABASE_NAME, agent_of_row, from_text, frontier_of, read_agent, read_conversation, read_execution, read_heads,
-    read_keys, read_ticket, to_i64, to_u64,
+    read_keys, read_run, read_ticket, to_i64, to_u64,
 };
 use crate::ledger::layout::{BUSY_TIME_MAX, LAYOUT};
 use crate::ledger::store::{KeptText, Outgoing, Reader, Rows, StoreFault, TicketQuery};
@@ -148,6 +149,28 @@ impl Reader for SqliteReader {
         read_keys(&self.connection)
     }
 
+    fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault> {
+        if self.layout < 3 {
+            return Ok(None);
+        }
+        read_run(&self.connection, agent)
+    }
+
+    fn runs(&mut self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault> {
+        if self.layout < 3 {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT agent, row FROM runs WHERE agent > ?1 ORDER BY agent LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![after, limit], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+        rows.map(|row| {
+            let (agent, row) = row?;
+            Ok((agent, from_text(&row)?))
+        })
+        .collect()
+    }
+
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
         if self.layout < 2 {
             return Ok(Vec::new());
@@ -233,6 +256,7 @@ impl Reader for SqliteReader {
             tickets: Vec::new(),
             executions: Vec::new(),
             keys: Vec::new(),
+            runs: Vec::new(),
             tokens: Vec::new(),
             without_totals: self.layout < 2,
         };
@@ -255,6 +279,15 @@ impl Reader for SqliteReader {
         });
         rows.tokens = tokens.collect::<Result<Vec<_>, StoreFault>>()?;
         rows.keys = read_keys(&txn)?;
+        if self.layout < 3 {
+            return Ok(rows);
+        }
+        let mut select = txn.prepare("SELECT agent, row FROM runs")?;
+        let runs = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?.map(|row| {
+            let (agent, row) = row?;
+            Ok((agent, from_text(&row)?))
+        });
+        rows.runs = runs.collect::<Result<Vec<_>, StoreFault>>()?;
         Ok(rows)
     }
 }

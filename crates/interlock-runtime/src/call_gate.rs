@@ -1,0 +1,216 @@
+//! The way of a tool call: look at where the run stands, read the call there, submit; once more if the run has moved on
+//! meanwhile, then deny.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use interlock_core::Digest;
+use interlock_core::action::{CallEvidence, Engine, Evidence, Facts, PhaseEvidence};
+use interlock_core::bundle::Bundle;
+use interlock_core::call::{Call, Effect};
+use interlock_core::ledger::Entry;
+use interlock_core::rule::CommandPattern;
+use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
+use interlock_verifiers::Ground;
+
+use crate::call_policy::{CallFindings, CallPlace, covers, examine_call};
+use crate::gate::Gate;
+use crate::ledger::{CallCommand, Command, StoreFault};
+use crate::paths;
+
+/// A tool call of a coding agent.
+#[derive(Debug)]
+pub struct CallAsking<'a> {
+    /// The agent.
+    pub agent: &'a str,
+    /// What the host told.
+    pub facts: Facts,
+    /// The call.
+    pub call: &'a Call,
+    /// Where it is made.
+    pub place: CallPlace<'a>,
+    /// The text, in case it is to be kept.
+    pub text: Option<Arc<str>>,
+}
+
+/// Where an agent stands.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// What is known of its calls.
+    pub run: Run,
+    /// The workflow its run is in, if it is in one that can be read.
+    pub workflow: Option<Arc<Workflow>>,
+}
+
+impl Gate {
+    /// Where an agent stands, as last committed.
+    pub fn standing(&self, agent: &str) -> Result<Standing, StoreFault> {
+        let run = self.ledger().run(agent)?.unwrap_or_default();
+        let Some(position) = &run.position else { return Ok(Standing { run, workflow: None }) };
+        if let Some(workflow) = self.known_workflow(position.workflow) {
+            return Ok(Standing { run, workflow: Some(workflow) });
+        }
+        let bytes = self.ledger().entry(position.started)?;
+        let entry = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok());
+        let started = entry.as_ref().and_then(|entry| entry.body.started());
+        let workflow = started.and_then(|started| Workflow::from_text(&started.workflow).ok()).map(Arc::new);
+        if let Some(workflow) = &workflow {
+            self.remember_workflow(Arc::clone(workflow));
+        }
+        Ok(Standing { run, workflow })
+    }
+
+    /// The command for a call, with everything that was found by reading it.
+    pub fn prepare_call(&self, asking: &CallAsking<'_>) -> Result<Command, StoreFault> {
+        let standing = self.standing(asking.agent)?;
+        let bundle = self.bundle();
+        let evidence = self.with_ground(|ground| {
+            // A reader that panics has found nothing, so nothing is approved.
+            catch_unwind(AssertUnwindSafe(|| evidence_of(&bundle, ground, asking, &standing))).ok()
+        });
+        Ok(Command::Call(Box::new(CallCommand {
+            agent: asking.agent.to_owned(),
+            facts: Box::new(asking.facts.clone()),
+            evidence: evidence.flatten(),
+            text: asking.text.clone(),
+        })))
+    }
+}
+
+fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standing: &Standing) -> Evidence {
+    let found = examine_call(bundle, ground, asking.call, &asking.place);
+    let session = asking.facts.call.as_ref().map_or("", |call| call.session.as_str());
+    let allowances = standing.run.allowances.iter().filter(|it| matches(it, asking, &found));
+    let call = CallEvidence {
+        effects: found.effects.iter().filter_map(|name| Effect::parse(name)).collect(),
+        shell: found.label.and_then(|label| Effect::parse(label.as_str())),
+        edit_lines: found.edit_lines,
+        files: found.writes.iter().map(|path| Digest::of(&[path])).collect(),
+        known_by: found.allowed.clone(),
+        allowances: allowances.map(|allowance| allowance.allowance_id.clone()).collect(),
+        phase: phase_of(asking, standing, &found, session),
+    };
+    Evidence {
+        bundle: bundle.digest(),
+        engine: Engine::ToolControl,
+        version: 1,
+        status: found.status,
+        risk: Some(found.risk),
+        checks: found.checks,
+        rules: found.rules,
+        matched: found.matched,
+        certificate: Some(found.certificate),
+        hostile: false,
+        call: Some(Box::new(call)),
+    }
+}
+
+/// What the call is in the phase the run is in.
+fn phase_of(
+    asking: &CallAsking<'_>,
+    standing: &Standing,
+    found: &CallFindings,
+    session: &str,
+) -> Option<PhaseEvidence> {
+    let position = standing.run.position_for(session)?;
+    let state = standing.workflow.as_deref().and_then(|workflow| state_of(workflow, position));
+    let covered = state.and_then(|state| {
+        let patterns = patterns(state.allowed_commands.as_deref()?);
+        let is_covered = |words| covers(words, &patterns, may_write(state), &found.setting).is_ok();
+        Some(!found.lines.is_empty() && found.lines.iter().all(is_covered))
+    });
+    Some(PhaseEvidence {
+        workflow: position.workflow,
+        state: position.state.clone(),
+        covered,
+        fact: fact_of(asking, standing),
+    })
+}
+
+fn patterns(texts: &[String]) -> Vec<CommandPattern> {
+    texts.iter().filter_map(|text| CommandPattern::parse(text).ok()).collect()
+}
+
+/// The declared fact a call is the command of: exactly that line, in the project's own directory, and nothing beside it.
+fn fact_of(asking: &CallAsking<'_>, standing: &Standing) -> Option<String> {
+    let intent = &asking.call.intent;
+    let [line] = intent.commands.as_slice() else { return None };
+    let place = &asking.place;
+    let elsewhere = intent.directory.as_deref().is_some_and(|directory| !is_project(directory, place));
+    if place.cwd != place.project || elsewhere || !intent.unread.is_empty() {
+        return None;
+    }
+    let facts = standing.workflow.as_deref()?.facts();
+    facts.iter().find(|fact| fact.command == *line).map(|fact| fact.name.clone())
+}
+
+/// Whether a directory that a call names is the project's own. What a host makes of `~` or of an address, nobody can tell.
+fn is_project(directory: &str, place: &CallPlace<'_>) -> bool {
+    let resolved = |path: &str| paths::resolve(path, place.cwd, place.home).known().map(str::to_owned);
+    let project = resolved(place.project);
+    directory.starts_with(['/', '.']) && project.is_some() && resolved(directory) == project
+}
+
+/// Whether an allowance is about this call.
+fn matches(allowance: &Allowance, asking: &CallAsking<'_>, found: &CallFindings) -> bool {
+    if let Some(fingerprint) = allowance.fingerprint {
+        return fingerprint == asking.facts.agreed_to();
+    }
+    if !asking.call.names().any(|name| name == allowance.tool) || !asking.call.intent.unread.is_empty() {
+        return false;
+    }
+    let by_command = allowance.command.as_ref().map(|command| {
+        let patterns = patterns(std::slice::from_ref(command));
+        !found.lines.is_empty()
+            && found.lines.iter().all(|words| covers(words, &patterns, false, &found.setting).is_ok())
+    });
+    let by_path = allowance.path.as_ref().map(|path| {
+        let whole = found.writes.len() < crate::call_policy::PATHS_LISTED_MAX && found.lines.is_empty();
+        whole && !found.writes.is_empty() && found.writes.iter().all(|written| is_beneath(written, path))
+    });
+    match (by_command, by_path) {
+        (None, None) => false,
+        (command, path) => command.unwrap_or(true) && path.unwrap_or(true),
+    }
+}
+
+/// Whether a path is this one, or beneath a directory that is written `DIR/**`.
+fn is_beneath(path: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix("/**") {
+        Some(directory) => path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')),
+        None => path == pattern,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_verifiers::shell::Executor;
+
+    use super::*;
+
+    #[test]
+    fn the_project_s_directory_is_known_however_it_is_spelt() {
+        let root = std::env::temp_dir().join(format!("interlock-call-gate-{}", std::process::id()));
+        let project = root.join("project");
+        std::fs::create_dir_all(project.join("sub")).expect("made");
+        std::os::unix::fs::symlink(&project, root.join("link")).expect("a link");
+        let text = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+        let (root_text, project_text) = (text(&root), text(&project));
+        let place = CallPlace {
+            cwd: &project_text,
+            home: Some(&project_text),
+            project: &project_text,
+            own: &[],
+            on_path: &[],
+            executor: Executor::Bash,
+        };
+        let beneath = |name: &str| format!("{root_text}/{name}");
+        for same in [beneath("project"), beneath("project/"), beneath("link"), ".".to_owned(), "./sub/..".to_owned()] {
+            assert!(is_project(&same, &place), "{same}");
+        }
+        for other in [beneath("project/sub"), root_text.clone(), "..".to_owned(), "~".to_owned(), String::new()] {
+            assert!(!is_project(&other, &place), "{other}");
+        }
+        std::fs::remove_dir_all(&root).expect("removed");
+    }
+}

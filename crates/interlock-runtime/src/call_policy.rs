@@ -1,0 +1,490 @@
+//! The base policy: what a tool call does, how risky that is, and what the rules say to it.
+//!
+//! Reads the file system to see where paths lead and what git is configured to run; changes nothing, starts nothing.
+//! Everything is counted, so that no call takes long. What is not understood is never VERIFIED.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use interlock_core::Digest;
+use interlock_core::action::{Check, Risk, Status};
+use interlock_core::bundle::Bundle;
+use interlock_core::call::{Call, Family};
+use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
+use interlock_verifiers::shell::{Setting, examine};
+
+pub use interlock_verifiers::Ground;
+pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
+
+use crate::git_config;
+use crate::paths::{self, Base, Missing, Resolved};
+
+mod guess;
+mod place;
+
+use place::Places;
+
+/// The version of this policy. Rises when a call could be judged differently.
+const VERSION: u32 = 1;
+/// The most paths that are listed of one kind.
+pub const PATHS_LISTED_MAX: usize = 256;
+/// The most command lines in one call.
+const LINES_MAX: usize = 32;
+
+/// Where a call is made.
+#[derive(Debug, Clone, Copy)]
+pub struct CallPlace<'a> {
+    /// The working directory of the agent: absolute.
+    pub cwd: &'a str,
+    /// The home directory of its user.
+    pub home: Option<&'a str>,
+    /// The root of the project.
+    pub project: &'a str,
+    /// Files and directories that are Interlock's own here: its home, its keys, settings of hosts, the workflow file.
+    pub own: &'a [String],
+    /// The directories in which the agent's shell looks for programs.
+    pub on_path: &'a [String],
+    /// The shell that command lines are given to.
+    pub executor: Executor,
+}
+
+/// Everything a ruling needs to know about a call.
+#[derive(Debug, Clone)]
+pub struct CallFindings {
+    /// The label of its command lines, if it has any.
+    pub label: Option<Label>,
+    /// What it does, from the mildest to the strictest.
+    pub effects: Vec<&'static str>,
+    /// How bad that could be.
+    pub risk: Risk,
+    /// Whether all of it was understood.
+    pub status: Status,
+    /// The strictest verdict of the rules.
+    pub rules: Option<Then>,
+    /// The rules with that verdict.
+    pub matched: Vec<String>,
+    /// The rules with `allow` by which the operator knows this call, or a command of it.
+    pub allowed: Vec<String>,
+    /// Where it reads, resolved; at most [`PATHS_LISTED_MAX`].
+    pub reads: Vec<String>,
+    /// Where it writes or may write, resolved; at most [`PATHS_LISTED_MAX`].
+    pub writes: Vec<String>,
+    /// How many lines its edits change; the largest number if that cannot be told.
+    pub edit_lines: u64,
+    /// Something is written, or may be, outside of the project.
+    pub outside_project: bool,
+    /// The hosts it reaches; `None` for one that is not known.
+    pub hosts: Vec<Option<String>>,
+    /// The commands of each of its command lines, for `allowed_commands`.
+    pub lines: Vec<Words>,
+    /// What those lines were judged in.
+    pub setting: Setting,
+    /// What was looked at.
+    pub checks: Vec<Check>,
+    /// The SHA-256 of all this, of the call and of the bundle.
+    pub certificate: Digest,
+}
+
+/// Says everything a ruling needs to know about a call.
+pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallPlace<'_>) -> CallFindings {
+    let mut seen = Seen::default();
+    let mut places = Places::new(place);
+    let start = directory_of(call, place);
+    let setting = setting_of(ground, place, &start);
+    seen.lines(&setting, &start, call, &mut places);
+    seen.files(call, place, &mut places);
+    let registered = registered_name(call).and_then(|name| bundle.registry().get(&name));
+    // What a tool means that is of no family, nobody here can tell: whatever looks like a path or an address counts.
+    if is_bookkeeping(call) {
+        // Texts for the agent and its user: a path in them is not touched.
+    } else if call.family.is_none() {
+        guess::all(&call.input, &mut seen, place, &mut places);
+    } else {
+        let unread = |name: &String| call.input.as_object().and_then(|members| members.get(name));
+        call.intent.unread.iter().filter_map(unread).for_each(|it| guess::all(it, &mut seen, place, &mut places));
+    }
+    let own = with_resolved(place.own, place);
+    let own_elsewhere = outside_of_project(&own, place);
+    places.add_aliases(&own);
+    let paths = places.finish();
+    seen.effects(call, registered.is_some());
+    let effects: Vec<&'static str> = seen.labels.iter().map(|label| label.as_str()).collect();
+    // `bin` of a user's home tends to be on the path at the next login.
+    let on_path: Vec<String> =
+        place.on_path.iter().cloned().chain(place.home.map(|home| format!("{home}/bin"))).collect();
+    let armed = with_resolved(&on_path, place);
+    let subject = CallSubject {
+        names: call.names().collect(),
+        mcp: call.mcp.as_ref(),
+        effects: &effects,
+        paths,
+        hosts: seen.hosts.iter().cloned().collect(),
+        arguments: &call.input,
+        commands: &seen.commands,
+        own: &own,
+        own_elsewhere: &own_elsewhere,
+        armed: &armed,
+        // Of commands it is known what they reach; no entry answers for them.
+        is_registered: registered.is_some() && seen.commands.is_empty(),
+    };
+    let found = bundle.find_call_rules(&subject);
+    let outside = is_outside(&subject.paths, place);
+    let of_others = |path: &&CallPath| !seen.is_known(path.command, &found);
+    let left: Vec<CallPath> = subject.paths.iter().filter(of_others).cloned().collect();
+    let outside = Outside { any: outside, left: is_outside(&left, place) };
+    let judged = Judged::new(call, &seen, &found, outside, registered.map(|row| row.risk));
+    let checks = checks(&judged, &found, &seen);
+    let certificate = certificate(bundle, call, &judged, &found, &subject);
+    let list = |writes: bool| {
+        let known = subject.paths.iter().filter(|path| path.writes == writes).filter_map(|path| path.path.clone());
+        known.collect::<BTreeSet<_>>().into_iter().take(PATHS_LISTED_MAX).collect()
+    };
+    let (reads, writes) = (list(false), list(true));
+    let hosts: BTreeSet<Option<String>> = subject.hosts.iter().map(|host| host.host.clone()).collect();
+    CallFindings {
+        label: seen.label,
+        risk: judged.risk,
+        status: judged.status,
+        rules: found.then,
+        matched: found.matched,
+        allowed: found.allowed,
+        reads,
+        writes,
+        edit_lines: seen.edit_lines,
+        outside_project: outside.any,
+        hosts: hosts.into_iter().collect(),
+        lines: seen.lines,
+        setting,
+        checks,
+        certificate,
+        effects,
+    }
+}
+
+/// Where the command lines of a call are run.
+fn directory_of(call: &Call, place: &CallPlace<'_>) -> Resolved {
+    call.intent.directory.as_deref().map_or_else(
+        || Resolved::Known(place.cwd.to_owned()),
+        |directory| paths::resolve(directory, place.cwd, place.home),
+    )
+}
+
+/// What command lines are judged in.
+fn setting_of(ground: &Ground, place: &CallPlace<'_>, start: &Resolved) -> Setting {
+    let mut setting = Setting::with(ground.commands.clone());
+    setting.executor = place.executor;
+    // Nobody can look at the configuration of a directory that is not known.
+    let home = place.home.map(Path::new);
+    let runs_programs = |start| git_config::names_programs_for(Path::new(start), home);
+    setting.git_runs_programs = Some(start.known().is_none_or(runs_programs));
+    setting
+}
+
+/// What was seen in a call.
+#[derive(Debug, Default)]
+struct Seen {
+    label: Option<Label>,
+    labels: BTreeSet<Label>,
+    lines: Vec<Words>,
+    /// The words of all commands of all lines.
+    commands: Vec<Vec<Option<String>>>,
+    hosts: BTreeSet<CallHost>,
+    edit_lines: u64,
+    /// Something in the call was not understood.
+    has_unread: bool,
+}
+
+impl Seen {
+    /// Reads the command lines.
+    fn lines(&mut self, setting: &Setting, start: &Resolved, call: &Call, places: &mut Places<'_>) {
+        if call.intent.commands.is_empty() {
+            return;
+        }
+        let mut label = Label::ReadOnly;
+        for line in call.intent.commands.iter().take(LINES_MAX) {
+            let (analysis, words) = examine(line, setting);
+            label = label.max(analysis.label);
+            self.labels.extend(analysis.effects.iter().map(|found| found.effect));
+            let first = self.commands.len();
+            let of_all = |command: Option<usize>| command.map(|at| at.saturating_add(first));
+            places.add_line(&words, start, of_all);
+            for reached in &words.hosts {
+                self.hosts.insert(CallHost { host: reached.host.clone(), command: of_all(reached.command) });
+            }
+            self.commands.extend(words.commands.iter().map(|command| command.words.clone()));
+            self.lines.push(words);
+        }
+        if call.intent.commands.len() > LINES_MAX {
+            label = label.max(Label::Unknown);
+            self.labels.insert(Label::Unknown);
+            self.has_unread = true;
+        }
+        // Reading is what is left if nothing else is done.
+        if label > Label::ReadOnly {
+            self.labels.remove(&Label::ReadOnly);
+        } else {
+            self.labels.insert(Label::ReadOnly);
+        }
+        self.label = Some(label);
+    }
+
+    /// Whether the operator knows a command of the call, or one that runs it.
+    fn is_known(&self, command: Option<usize>, found: &RuleFinding) -> bool {
+        let Some(command) = command.filter(|_| !self.has_unread) else { return false };
+        let mut first = 0usize;
+        for words in &self.lines {
+            let known = words.known(|at| found.known_commands.contains(&at.saturating_add(first)));
+            if let Some(known) = command.checked_sub(first).and_then(|at| known.get(at)) {
+                return *known;
+            }
+            first = first.saturating_add(words.commands.len());
+        }
+        false
+    }
+
+    /// Reads the files and addresses that the call names.
+    fn files(&mut self, call: &Call, place: &CallPlace<'_>, places: &mut Places<'_>) {
+        let base = Base { cwd: place.cwd, home: place.home, missing: Missing::Plain };
+        // A search in files reads all that is in a directory; without one, in that of the call.
+        let sweeps = call.family == Some(Family::Grep);
+        let how = CallPath { path: None, writes: false, removes: false, sweeps, command: None };
+        for path in &call.intent.reads {
+            places.insert(paths::resolve_from(path, base), &how);
+        }
+        if sweeps && call.intent.reads.is_empty() {
+            places.insert(paths::resolve_from(".", base), &how);
+        }
+        for change in &call.intent.writes {
+            let how = CallPath { path: None, writes: true, removes: change.deletes, sweeps: false, command: None };
+            places.insert(paths::resolve_from(&change.path, base), &how);
+            self.edit_lines = self.edit_lines.saturating_add(change.lines.unwrap_or(u64::MAX));
+            self.labels.insert(if change.deletes { Label::Destructive } else { Label::Write });
+        }
+        for url in &call.intent.urls {
+            if url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
+                places.add(paths::resolve_from(url, base), false, None);
+            }
+            let hosts = hosts_in(url, true);
+            // An address without a host that can be read is one that nobody knows.
+            let unknown = hosts.is_empty().then_some(None);
+            self.hosts.extend(hosts.into_iter().chain(unknown).map(|host| CallHost { host, command: None }));
+            self.labels.insert(Label::Network);
+        }
+    }
+
+    /// What a call does by its family, beside what it names.
+    fn effects(&mut self, call: &Call, is_registered: bool) {
+        let intent = &call.intent;
+        self.has_unread |= call.family.is_some() && !intent.unread.is_empty();
+        match call.family {
+            Some(Family::Read | Family::Grep | Family::Glob) => {
+                self.labels.insert(Label::ReadOnly);
+            }
+            Some(Family::Edit | Family::Write) => {
+                // Which files are changed has to be known.
+                self.has_unread |= intent.writes.is_empty();
+                self.labels.insert(Label::Write);
+            }
+            Some(Family::WebFetch) => {
+                self.labels.insert(Label::Network);
+            }
+            Some(Family::Bash) => {
+                if intent.commands.is_empty() {
+                    self.has_unread = true;
+                    self.labels.insert(Label::Unknown);
+                }
+            }
+            None if is_bookkeeping(call) => {
+                self.labels.insert(Label::ReadOnly);
+            }
+            Some(Family::Agent) | None => {
+                if !is_registered {
+                    self.labels.insert(Label::Unknown);
+                }
+            }
+        }
+        if self.has_unread {
+            self.labels.insert(Label::Unknown);
+        }
+        if self.labels.iter().any(|label| *label > Label::ReadOnly) {
+            self.labels.remove(&Label::ReadOnly);
+        }
+        if self.labels.contains(&Label::Network) && self.hosts.is_empty() {
+            self.hosts.insert(CallHost { host: None, command: None });
+        }
+    }
+}
+
+/// Whether something is written outside of the project, or may be.
+#[derive(Debug, Clone, Copy)]
+struct Outside {
+    any: bool,
+    /// By what no rule of the operator knows.
+    left: bool,
+}
+
+/// How risky a call is, and whether it was understood.
+struct Judged {
+    risk: Risk,
+    status: Status,
+}
+
+impl Judged {
+    fn new(call: &Call, seen: &Seen, found: &RuleFinding, outside: Outside, registered: Option<Risk>) -> Judged {
+        let mut risk = Risk::Low;
+        let mut understood = !seen.has_unread;
+        let mut at_least = |other: Risk| risk = risk.max(other);
+        if let Some(label) = seen.label {
+            let left = left_of(seen, found);
+            match left {
+                // The operator knows some of the commands: what is left counts as it is.
+                Some(left) => {
+                    at_least(left.risk().max(Risk::Medium));
+                    understood &= left < Label::Unknown;
+                }
+                None => {
+                    at_least(label.risk());
+                    understood &= !seen.labels.contains(&Label::Unknown);
+                }
+            }
+        }
+        // A line that writes elsewhere is what an edit there is.
+        if seen.label.is_some_and(|label| label > Label::ReadOnly) && outside.left {
+            at_least(Risk::High);
+        }
+        let outside = outside.any;
+        for change in &call.intent.writes {
+            at_least(match (change.deletes, outside) {
+                (false, false) => Risk::Medium,
+                (false, true) | (true, false) => Risk::High,
+                (true, true) => Risk::Critical,
+            });
+        }
+        let listed = !found.allowed.is_empty();
+        match call.family {
+            Some(Family::Read | Family::Grep | Family::Glob | Family::Bash) => {}
+            Some(Family::Edit | Family::Write) => at_least(if outside { Risk::High } else { Risk::Medium }),
+            Some(Family::WebFetch) => {
+                at_least(if listed { Risk::Medium } else { registered.unwrap_or(Risk::High) });
+            }
+            None if is_bookkeeping(call) => {}
+            Some(Family::Agent) | None => match (registered, listed) {
+                (Some(registered), _) => at_least(registered),
+                (None, true) => at_least(Risk::Medium),
+                (None, false) => {
+                    at_least(Risk::High);
+                    understood = false;
+                }
+            },
+        }
+        // An operator can rate a known tool higher, not lower.
+        if let Some(registered) = registered {
+            at_least(registered);
+        }
+        if seen.has_unread {
+            at_least(Risk::High);
+        }
+        Judged { risk, status: if understood { Status::Verified } else { Status::Uncertain } }
+    }
+}
+
+/// The strictest effect of what no rule of the operator knows; nothing if no rule knows any of it.
+fn left_of(seen: &Seen, found: &RuleFinding) -> Option<Label> {
+    if found.known_commands.is_empty() || seen.has_unread {
+        return None;
+    }
+    let mut first = 0usize;
+    let mut left = Label::ReadOnly;
+    for words in &seen.lines {
+        let rest = words.rest(|at| found.known_commands.contains(&at.saturating_add(first)));
+        left = left.max(rest).max(words.loose);
+        first = first.saturating_add(words.commands.len());
+    }
+    Some(left)
+}
+
+/// Whether a call stays within the agent, all of it understood.
+fn is_bookkeeping(call: &Call) -> bool {
+    call.bookkeeping && call.family.is_none() && call.mcp.is_none() && call.intent.unread.is_empty()
+}
+
+/// The name under which an operator may have registered the tool. Server and tool of MCP are joined only where that can
+/// be read in one way.
+fn registered_name(call: &Call) -> Option<String> {
+    let Some(mcp) = &call.mcp else {
+        let joined = call.tool.strip_prefix("mcp__");
+        let in_one_way = joined.is_none_or(|joined| joined.matches("__").count() == 1 && !joined.contains("___"));
+        return in_one_way.then(|| call.tool.clone());
+    };
+    let (server, tool) = (&mcp.server, &mcp.tool);
+    let in_one_way = !server.contains("__") && !server.ends_with('_') && !tool.starts_with('_') && !server.is_empty();
+    in_one_way.then(|| format!("mcp__{server}__{tool}"))
+}
+
+/// Places as they are given, and where they lead if links are in them.
+fn with_resolved(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
+    let resolved = |text: &String| paths::resolve(text, place.cwd, place.home).known().map(str::to_owned);
+    let all: BTreeSet<String> = places.iter().flat_map(|text| [Some(text.clone()), resolved(text)]).flatten().collect();
+    all.into_iter().collect()
+}
+
+/// Those of some places that are not in the project: what is in it belongs to whoever reads the project.
+fn outside_of_project(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
+    let roots = with_resolved(&[place.project.to_owned()], place);
+    let is_inside = |path: &str| {
+        let within = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/') || rest.is_empty());
+        roots.iter().any(|root| within(root.trim_end_matches('/')))
+    };
+    places.iter().filter(|path| !is_inside(path)).cloned().collect()
+}
+
+/// Whether something is written outside of the project, or may be.
+fn is_outside(touched: &[CallPath], place: &CallPlace<'_>) -> bool {
+    let project = paths::resolve(place.project, place.cwd, place.home);
+    let Some(root) = project.known() else { return touched.iter().any(|path| path.writes) };
+    let root = root.trim_end_matches('/');
+    touched.iter().filter(|path| path.writes).any(|path| {
+        path.path.as_deref().is_none_or(|path| {
+            let inside = path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            let stream = path == "/dev/null"
+                || path.starts_with("/dev/fd/")
+                || matches!(path, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
+            !inside && !stream
+        })
+    })
+}
+
+fn checks(judged: &Judged, found: &RuleFinding, seen: &Seen) -> Vec<Check> {
+    let check = |name: &'static str, passed| Check { name: name.into(), passed };
+    vec![
+        check("all_read", !seen.has_unread),
+        check("understood", judged.status == Status::Verified),
+        check("no_destructive_operations", !seen.labels.contains(&Label::Destructive)),
+        check("rules", !matches!(found.then, Some(Then::Ask | Then::Deny))),
+    ]
+}
+
+fn certificate(
+    bundle: &Bundle,
+    call: &Call,
+    judged: &Judged,
+    found: &RuleFinding,
+    subject: &CallSubject<'_>,
+) -> Digest {
+    let paths: Vec<String> = subject.paths.iter().map(|path| format!("{path:?}")).collect();
+    let hosts: Vec<String> = subject.hosts.iter().map(|host| format!("{host:?}")).collect();
+    let verdict = format!("{:?} {:?} {:?} {:?}", found.then, found.matched, found.allowed, found.known_commands);
+    let pieces = [
+        format!("call policy {VERSION}"),
+        call.fingerprint().to_string(),
+        bundle.digest().to_string(),
+        judged.risk.as_str().to_owned(),
+        judged.status.as_str().to_owned(),
+        subject.effects.join(" "),
+        paths.join("\n"),
+        hosts.join("\n"),
+        verdict,
+    ];
+    let pieces: Vec<String> = pieces.iter().map(|piece| format!("{}:{piece}\n", piece.len())).collect();
+    Digest::of(&pieces.iter().map(String::as_str).collect::<Vec<_>>())
+}

@@ -1,0 +1,172 @@
+//! The paths of a call, resolved: those of a command line against every directory the line may be in.
+
+use std::collections::BTreeSet;
+
+use interlock_core::rule::CallPath;
+use interlock_verifiers::shell::{Touch, Words};
+
+use super::CallPlace;
+use crate::paths::{self, Base, Missing, PATH_BYTES_MAX, Resolved};
+
+/// The most paths of one call.
+const PATHS_MAX: usize = 4_096;
+/// How much may be looked up for one call; one more path may lead anywhere.
+const LOOKS_MAX: u32 = 8_192;
+/// What a pattern costs of it, which lists directories.
+const GLOB_LOOKS: u32 = 256;
+/// The most directories a line may be in.
+const DIRECTORIES_MAX: usize = 16;
+/// How often a change of the directory is tried that may happen again.
+const ROUNDS_MAX: usize = 16;
+/// Commands that make another name for what is there.
+const ALIASING: [&str; 3] = ["ln", "link", "mount"];
+
+/// The paths found so far.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    place: &'a CallPlace<'a>,
+    found: BTreeSet<CallPath>,
+    looks: u32,
+}
+
+/// The directories a line may be in; `None` if it may be any.
+type Directories = Option<Vec<String>>;
+
+impl<'a> Places<'a> {
+    pub(super) fn new(place: &'a CallPlace<'a>) -> Places<'a> {
+        Places { place, found: BTreeSet::new(), looks: LOOKS_MAX }
+    }
+
+    /// A path that is read or written.
+    pub(super) fn add(&mut self, resolved: Resolved, writes: bool, command: Option<usize>) {
+        self.insert(resolved, &CallPath { path: None, writes, removes: false, sweeps: false, command });
+    }
+
+    /// A path with what is done to it.
+    pub(super) fn insert(&mut self, resolved: Resolved, how: &CallPath) {
+        let path = match resolved {
+            Resolved::Known(path) if self.found.len() < PATHS_MAX => Some(path),
+            Resolved::Known(_) | Resolved::Unresolvable => None,
+        };
+        // More than are kept are one that may lead anywhere.
+        let full = self.found.len() >= PATHS_MAX;
+        let (writes, command) = if full { (true, None) } else { (how.writes, how.command) };
+        self.found.insert(CallPath { path, writes, command, removes: how.removes, sweeps: how.sweeps });
+    }
+
+    /// The paths of a line that starts in a directory.
+    pub(super) fn add_line(
+        &mut self,
+        words: &Words,
+        start: &Resolved,
+        of_all: impl Fn(Option<usize>) -> Option<usize>,
+    ) {
+        let first = |name: &&str| {
+            words.commands.iter().any(|command| command.words.first().and_then(Option::as_deref) == Some(*name))
+        };
+        let missing = if ALIASING.iter().any(first) { Missing::Anything } else { Missing::Plain };
+        let directories = self.directories(words, start, missing);
+        let globs_are_plain = !first(&"shopt");
+        for touch in &words.touches {
+            self.touch(touch, directories.as_deref(), missing, globs_are_plain, of_all(touch.command));
+        }
+    }
+
+    fn touch(
+        &mut self,
+        touch: &Touch,
+        directories: Option<&[String]>,
+        missing: Missing,
+        globs_are_plain: bool,
+        command: Option<usize>,
+    ) {
+        let (writes, removes, sweeps) = (touch.writes, touch.removes, touch.sweeps);
+        let how = CallPath { path: None, writes, removes, sweeps, command };
+        let Some(text) = &touch.path else { return self.insert(Resolved::Unresolvable, &how) };
+        if leads_nowhere(text) {
+            return;
+        }
+        let is_absolute = text.starts_with('/');
+        let nowhere = [String::from("/")];
+        let directories = match directories {
+            Some(directories) => directories,
+            // From the root on, it does not matter where the line is.
+            None if is_absolute => &nowhere,
+            None => return self.insert(Resolved::Unresolvable, &how),
+        };
+        for cwd in directories {
+            let base = Base { cwd, home: self.place.home, missing };
+            match self.looks.checked_sub(if touch.is_glob { GLOB_LOOKS } else { 1 }) {
+                Some(looks) => self.looks = looks,
+                None => return self.insert(Resolved::Unresolvable, &how),
+            }
+            if touch.is_glob {
+                if !globs_are_plain {
+                    self.insert(Resolved::Unresolvable, &how);
+                    continue;
+                }
+                for resolved in paths::expand(text, base) {
+                    self.insert(resolved, &how);
+                }
+                continue;
+            }
+            self.insert(paths::resolve_from(text, base), &how);
+            // In quotes, `~` is a name like any other.
+            if text.starts_with('~') {
+                let base = Base { missing: Missing::Plain, ..base };
+                self.insert(paths::resolve_from(&format!("./{text}"), base), &how);
+            }
+        }
+    }
+
+    /// Every directory a line may be in.
+    fn directories(&self, words: &Words, start: &Resolved, missing: Missing) -> Directories {
+        let mut directories = vec![start.known()?.to_owned()];
+        let repeats = words.changes.iter().any(|change| change.repeats);
+        for _ in 0..if repeats { ROUNDS_MAX } else { 1 } {
+            let before = directories.len();
+            for change in &words.changes {
+                let to = change.to.as_deref()?;
+                for at in directories.clone() {
+                    let base = Base { cwd: &at, home: self.place.home, missing };
+                    let next = paths::resolve_from(to, base).known()?.to_owned();
+                    if !directories.contains(&next) {
+                        directories.push(next);
+                    }
+                }
+                if directories.len() > DIRECTORIES_MAX {
+                    return None;
+                }
+            }
+            if directories.len() == before {
+                return Some(directories);
+            }
+        }
+        (!repeats).then_some(directories)
+    }
+
+    /// Where a file has several names, and one of them is ours, that one counts as well.
+    pub(super) fn add_aliases(&mut self, own: &[String]) {
+        let aliases: Vec<CallPath> = self
+            .found
+            .iter()
+            .filter_map(|touched| {
+                let alias = touched.path.as_deref().and_then(|path| paths::own_alias(path, own))?;
+                Some(CallPath { path: Some(alias), ..touched.clone() })
+            })
+            .collect();
+        self.found.extend(aliases);
+    }
+
+    pub(super) fn finish(self) -> Vec<CallPath> {
+        self.found.into_iter().collect()
+    }
+}
+
+/// Words that no file can have as its path: standard input, addresses, and sentences too long for a name.
+fn leads_nowhere(text: &str) -> bool {
+    let is_address = text.contains("://") && !text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
+    let is_sentence = text.contains(char::is_whitespace)
+        && (text.len() > PATH_BYTES_MAX || text.split('/').any(|name| name.len() > paths::NAME_BYTES_MAX));
+    text == "-" || text.is_empty() || is_address || is_sentence
+}

@@ -1,0 +1,135 @@
+//! Coding agents: one for each host in each project. Whoever calls from within a project, in whatever session, is that
+//! project's agent, and finds the same run and the same figures.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use interlock_core::action::{AgentKind, BudgetLimits, Mode, Permissions, Profile};
+use interlock_core::{Digest, visible};
+
+use crate::clock::hex;
+use crate::ledger::{Ledger, StoreFault};
+
+/// Who answers for coding agents on this machine.
+pub const PRINCIPAL: &str = "local";
+/// What marks the root of a project.
+const MARKS: [&str; 2] = [".interlock", ".git"];
+/// How many tool calls an hour and a day a coding agent may make.
+const CALLS_PER_HOUR: u64 = 5_000;
+const CALLS_PER_DAY: u64 = 50_000;
+/// How many sessions are remembered.
+const SESSIONS_MAX: usize = 4_096;
+/// How many runs are read at a time.
+const PAGE: usize = 256;
+
+/// The id of the agent that is this host's in this project.
+pub fn agent_id(host: &str, project: &str) -> String {
+    let digest = Digest::of(&["coding agent\n", host, "\n", project]).bytes();
+    format!("agent_{}", hex(digest.get(..16).unwrap_or_default()))
+}
+
+/// What is said about it.
+pub fn profile(host: &str, project: &str) -> Profile {
+    let name = Path::new(project).file_name().and_then(|name| name.to_str()).unwrap_or("/");
+    let limits = BudgetLimits::default();
+    Profile {
+        agent_id: agent_id(host, project),
+        name: format!("{host} in {}", visible(name)),
+        kind: AgentKind::Autonomous,
+        principal_id: PRINCIPAL.to_owned(),
+        description: Some(project.to_owned()),
+        framework: Some(host.to_owned()),
+        model: None,
+        permissions: Permissions::default(),
+        budget: BudgetLimits {
+            max_requests_per_hour: Some(CALLS_PER_HOUR),
+            max_requests_per_day: Some(CALLS_PER_DAY),
+            ..limits
+        },
+        created_at: 0,
+        registered_by: None,
+    }
+}
+
+/// Which session belongs to which project: it stays with the one it began in.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    known: Mutex<HashMap<(String, String), String>>,
+}
+
+impl Sessions {
+    /// The sessions that the ledger knows.
+    pub fn load(ledger: &Ledger) -> Result<Sessions, StoreFault> {
+        let mut known = HashMap::new();
+        let mut after = String::new();
+        loop {
+            let page = ledger.runs(&after, PAGE)?;
+            let Some((last, _)) = page.last() else { break };
+            after.clone_from(last);
+            for (agent, run) in page {
+                let Some(agent) = ledger.agent(&agent)? else { continue };
+                let (host, project) = (agent.profile.framework.as_ref(), agent.profile.description.as_ref());
+                if let Some((host, project)) = host.zip(project) {
+                    let mine = run.sessions.into_iter().map(|session| ((host.clone(), session), project.clone()));
+                    known.extend(mine);
+                }
+            }
+        }
+        Ok(Sessions { known: Mutex::new(known) })
+    }
+
+    /// The project of a session, if it is known.
+    pub fn project(&self, host: &str, session: &str) -> Option<String> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(host.to_owned(), session.to_owned())).cloned()
+    }
+
+    /// A session begins in a project; one that is known stays where it is.
+    pub fn bind(&self, host: &str, session: &str, project: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= SESSIONS_MAX {
+            known.clear();
+        }
+        known.entry((host.to_owned(), session.to_owned())).or_insert_with(|| project.to_owned());
+    }
+}
+
+/// What is known of a host in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known {
+    /// It has no agent there.
+    No,
+    /// It has one, and refusals are only shown.
+    Observed,
+    /// It has one, and refusals hold.
+    Enforced,
+}
+
+impl Known {
+    /// What the ledger knows of a host in a directory. What cannot be read may be anything, so refusals hold.
+    pub fn look_up(ledger: &Ledger, host: &str, directory: &str) -> Known {
+        match ledger.agent(&agent_id(host, directory)) {
+            Ok(None) => Known::No,
+            Ok(Some(agent)) if agent.mode == Mode::Observe => Known::Observed,
+            Ok(Some(_)) | Err(_) => Known::Enforced,
+        }
+    }
+}
+
+/// The project a directory belongs to: the nearest one above it in which refusals hold for this host, so that neither a
+/// repository within it nor a session above it takes it out of them; else the nearest directory the host is known in or
+/// that has the mark of a project; else the directory itself. Links are resolved, so that there is one name for it. A
+/// directory that is not absolute belongs to nothing.
+pub fn project_of(directory: &Path, known: impl Fn(&str) -> Known) -> Option<String> {
+    if !directory.is_absolute() {
+        return None;
+    }
+    let resolved: PathBuf = fs::canonicalize(directory).ok()?;
+    let above: Vec<&str> = resolved.ancestors().filter_map(Path::to_str).collect();
+    let is_marked = |path: &str| MARKS.iter().any(|mark| Path::new(path).join(mark).exists());
+    let enforced = above.iter().find(|path| known(path) == Known::Enforced);
+    let nearest = || above.iter().find(|path| known(path) == Known::Observed || is_marked(path));
+    enforced.or_else(nearest).or(above.first()).map(|path| (*path).to_owned())
+}

@@ -1,0 +1,295 @@
+//! Runs: tool calls of coding agents, transitions, what hosts report, and what operators do with a run. What may be is
+//! decided by `interlock_core`; here it is read, recorded and put into rows.
+
+use std::sync::Arc;
+
+use interlock_core::action::{
+    Agent, CallRuling, CallSnapshot, Conversation, Decision, Evidence, Figures, Millis, Mode, Ruling, decide_call,
+    is_violation,
+};
+use interlock_core::ledger::{
+    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, Steer, TransitionOutcome, Transitioned, apply_ruled,
+    apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run,
+};
+use interlock_core::rule::{SELF_RULE, Then};
+use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, Step, TransitionAsked, Workflow, transition};
+use interlock_core::{Code, Digest};
+
+use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
+use super::{Answer, Batch, Chain, Trouble, digest_of_text};
+use crate::ledger::store::StoreFault;
+
+/// How many workflows the writer remembers, resolved.
+const WORKFLOWS_LEN: usize = 64;
+
+/// The longest event that is looked up; those of workflows are shorter.
+const EVENT_BYTES_MAX: usize = 1_024;
+
+/// Workflows by the SHA-256 of their text.
+#[derive(Debug, Clone, Default)]
+pub struct Workflows(Vec<Arc<Workflow>>);
+
+impl Workflows {
+    fn find(&self, digest: Digest) -> Option<Arc<Workflow>> {
+        self.0.iter().find(|known| known.digest() == digest).cloned()
+    }
+
+    fn add(&mut self, workflow: Arc<Workflow>) {
+        if self.0.len() >= WORKFLOWS_LEN {
+            self.0.remove(0);
+        }
+        self.0.push(workflow);
+    }
+}
+
+impl Batch<'_> {
+    /// Registers a coding agent at its first call; one that is known stays as it is.
+    pub(super) fn enrol(&mut self, enrolment: Enrolment) -> Result<Answer, Trouble> {
+        let id = enrolment.profile.agent_id.clone();
+        if self.agent(&id)?.is_some() {
+            return Ok(Answer::Done);
+        }
+        let trust = enrolment.profile.kind.trust();
+        let answer = self.register(*enrolment.profile, enrolment.token, trust)?;
+        if enrolment.mode == Mode::Observe {
+            let (mode, by) = (enrolment.mode, enrolment.by);
+            let reason = Some("refusals are only shown until `interlock enforce`".to_owned());
+            self.change(&id, Body::ModeChanged(ModeChanged { mode, by, reason }))?;
+        }
+        Ok(answer)
+    }
+
+    pub(super) fn call(&mut self, command: CallCommand) -> Result<Answer, Trouble> {
+        let CallCommand { agent: id, facts, evidence, text } = command;
+        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        let now = self.state.clock.max(agent.last_at);
+        let mut run = self.run_row(&id)?;
+        let workflow = self.workflow_of(&run)?;
+        let bundle = Arc::clone(&self.state.bundle);
+        let snapshot = CallSnapshot { run: &run, workflow: workflow.as_deref() };
+        let Ok(CallRuling { ruling, redeemed, used }) =
+            decide_call(&bundle, &agent, snapshot, &facts, evidence.as_ref(), now)
+        else {
+            return Ok(Answer::NeedsEvidence(bundle));
+        };
+        let mut ruled = Ruled {
+            decision_id: self.decision_id()?,
+            bundle: bundle.digest(),
+            violation: is_violation(&bundle, &agent, &facts, evidence.as_ref(), &ruling),
+            observed: self.is_observed(&agent, &ruling) || is_paused(&run, &ruling, evidence.as_ref(), now),
+            ticket: self.ticket_of(&facts, &ruling, now)?,
+            text: None,
+            figures: Some(Figures::read(&agent, &Conversation::default(), &facts, now)),
+            facts: Some(*facts),
+            evidence,
+            ruling,
+            idempotency: None,
+            redeemed,
+            used,
+        };
+        let index = self.next_index();
+        let kept_text = self.keep_text(&id, &ruled, text, None, index)?;
+        ruled.text = kept_text.as_ref().map(digest_of_text);
+        let mut spent = match &ruled.redeemed {
+            Some(redeemed) => Some(self.ticket(redeemed)?.ok_or(Trouble::Internal)?),
+            None => None,
+        };
+        if let Some(ticket) = &mut spent {
+            ticket.spent = true;
+        }
+        let mut agent = Agent::clone(&agent);
+        let mut chain = Chain::new(&agent);
+        let consequences = apply_ruled(&mut agent, &mut Conversation::default(), &ruled, RULES, now, index);
+        apply_ruled_call(&mut run, workflow.as_deref(), &ruled, now, index);
+        let first = chain.entry(&id, now, Body::Ruled(Box::new(ruled)));
+        let events = self.events(&agent, &first, now, index);
+        let (mut entries, mut outbox) = (vec![first], events);
+        if let Some(changed) = consequences.trust {
+            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
+        }
+        let answer = self.append_all(entries)?;
+        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        self.runs.insert(id, run);
+        let tickets = consequences.ticket.into_iter().chain(spent);
+        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
+        self.texts.extend(kept_text);
+        self.outbox.extend(outbox);
+        Ok(answer)
+    }
+
+    pub(super) fn transition(&mut self, command: TransitionCommand) -> Result<Answer, Trouble> {
+        let TransitionCommand { agent: id, event, data, expected_revision } = command;
+        // No context takes it, so the ledger does not keep it either.
+        if event.len() > EVENT_BYTES_MAX || data.text().len() > CONTEXT_BYTES_MAX {
+            return Ok(Answer::Refused(Code::WorkflowData));
+        }
+        let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        let now = self.state.clock.max(agent.last_at);
+        let mut run = self.run_row(&id)?;
+        let workflow = self.workflow_of(&run)?;
+        let bundle = Arc::clone(&self.state.bundle);
+        let mut asked = Transitioned {
+            decision_id: self.decision_id()?,
+            bundle: bundle.digest(),
+            run_id: run.position.as_ref().map(|position| position.run_id.clone()),
+            event,
+            data,
+            expected_revision,
+            outcome: refused(Code::WorkflowNoRun),
+        };
+        asked.outcome = decide_transition(&agent, &run, workflow.as_deref(), &asked, now);
+        if let TransitionOutcome::Parked { approval_id, expires_at, .. } = &mut asked.outcome {
+            if agent.open_count(now) >= bundle.open_tickets_max() {
+                asked.outcome = refused(Code::ApprovalsOpen);
+            } else {
+                *approval_id = self.approval_id()?;
+                *expires_at = now.saturating_add(bundle.ticket_expiry_ms());
+            }
+        }
+        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
+        let mut chain = Chain::new(&agent);
+        let name = workflow.as_deref().map_or("", Workflow::id);
+        let ticket = apply_transitioned(&mut agent, &asked, now, index, name);
+        apply_transitioned_run(&mut run, workflow.as_deref(), &asked);
+        let entry = chain.entry(&id, now, Body::Transitioned(Box::new(asked)));
+        let outbox = self.events(&agent, &entry, now, index);
+        let answer = self.append(entry)?;
+        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        self.runs.insert(id, run);
+        self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
+        self.outbox.extend(outbox);
+        Ok(answer)
+    }
+
+    /// A workflow is put in force, a run is steered, a host reports, an operator allows.
+    pub(super) fn change_run(&mut self, id: &str, change: RunChange) -> Result<Answer, Trouble> {
+        let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        let now = self.state.clock.max(agent.last_at);
+        let mut run = self.run_row(id)?;
+        let (body, workflow) = match change {
+            RunChange::Start { workflow, run_id, session, by } => {
+                let text = workflow.text().to_owned();
+                let started = RunStarted { run_id, workflow: text, session, by };
+                (Body::RunStarted(Box::new(started)), Some(workflow))
+            }
+            RunChange::Steer(steered) => {
+                let workflow = self.workflow_of(&run)?;
+                if !can_be_steered(workflow.as_deref(), &steered.steer) {
+                    return Ok(Answer::Refused(Code::RequestMalformed));
+                }
+                (Body::RunSteered(steered), workflow)
+            }
+            RunChange::CallEnded(report) => (Body::CallEnded(report), None),
+            RunChange::TurnEnded(turn) => {
+                // Most turns end with nothing under way.
+                if !run.open.iter().any(|open| open.process == turn.process) {
+                    return Ok(Answer::Done);
+                }
+                (Body::TurnEnded(turn), None)
+            }
+            RunChange::BindSession(bound) => {
+                if run.sessions.contains(&bound.session) {
+                    return Ok(Answer::Done);
+                }
+                (Body::SessionBound(bound), None)
+            }
+            RunChange::Allow(given) => (Body::AllowanceGiven(given), None),
+            RunChange::Disallow(taken) => {
+                if !run.allowances.iter().any(|known| known.allowance_id == taken.allowance_id) {
+                    return Ok(Answer::Refused(Code::RequestRoute));
+                }
+                (Body::AllowanceTaken(taken), None)
+            }
+        };
+        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
+        let mut chain = Chain::new(&agent);
+        apply_to_agent(&mut agent, &body, now, index);
+        // What froze the run is in the row.
+        let _ = apply_to_run(&mut run, workflow.as_deref(), &body, index);
+        let entry: Entry = chain.entry(id, now, body);
+        let answer = self.append(entry)?;
+        if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
+            self.state.workflows.add(workflow);
+        }
+        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
+        self.runs.insert(id.to_owned(), run);
+        Ok(answer)
+    }
+
+    pub(super) fn run_row(&mut self, agent: &str) -> Result<Run, StoreFault> {
+        match self.runs.get(agent) {
+            Some(run) => Ok(run.clone()),
+            None => Ok(self.txn.run(agent)?.unwrap_or_default()),
+        }
+    }
+
+    /// The workflow a run is in. One that cannot be read again is none, and then nothing passes.
+    pub(super) fn workflow_of(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
+        let Some(position) = &run.position else { return Ok(None) };
+        if let Some(known) = self.state.workflows.find(position.workflow) {
+            return Ok(Some(known));
+        }
+        let Some(bytes) = self.entry_bytes(position.started)? else { return Ok(None) };
+        let Ok(entry) = Entry::from_bytes(&bytes) else { return Ok(None) };
+        let Body::RunStarted(started) = entry.body else { return Ok(None) };
+        let Ok(workflow) = Workflow::from_text(&started.workflow) else { return Ok(None) };
+        let workflow = Arc::new(workflow);
+        self.state.workflows.add(Arc::clone(&workflow));
+        Ok(Some(workflow))
+    }
+}
+
+/// What a transition leads to. Of one that waits, ticket and expiry are filled in by the caller.
+pub(in crate::ledger) fn decide_transition(
+    agent: &Agent,
+    run: &Run,
+    workflow: Option<&Workflow>,
+    asked: &Transitioned,
+    now: Millis,
+) -> TransitionOutcome {
+    if agent.status == interlock_core::action::AgentStatus::Suspended {
+        return refused(Code::AgentSuspended);
+    }
+    let Some((workflow, position)) = workflow.zip(run.position.as_ref()) else { return refused(Code::WorkflowNoRun) };
+    let question =
+        TransitionAsked { event: &asked.event, data: &asked.data, expected_revision: asked.expected_revision };
+    match transition(workflow, run, &question, now) {
+        Ok(Step::Move { target, .. }) => {
+            TransitionOutcome::Moved { from: position.state.clone(), to: target.to_owned() }
+        }
+        Ok(Step::Ask { target, message, .. }) => TransitionOutcome::Parked {
+            approval_id: String::new(),
+            expires_at: 0,
+            from: position.state.clone(),
+            to: target.to_owned(),
+            message: message.map(str::to_owned),
+        },
+        Err(refusal) => {
+            TransitionOutcome::Refused { code: refusal.code, message: refusal.message, unmet: refusal.unmet }
+        }
+    }
+}
+
+fn refused(code: Code) -> TransitionOutcome {
+    let no_run = "no workflow runs here; a person starts one with `interlock workflow start`";
+    let message = if code == Code::WorkflowNoRun { no_run } else { code.title() };
+    TransitionOutcome::Refused { code, message: message.to_owned(), unmet: Vec::new() }
+}
+
+/// Whether a run may be steered so: a state that its workflow does not have is none to go on in.
+pub(in crate::ledger) fn can_be_steered(workflow: Option<&Workflow>, steer: &Steer) -> bool {
+    match steer {
+        Steer::Force(state) => workflow.is_some_and(|workflow| workflow.find(state).is_some()),
+        Steer::Stop | Steer::Thaw | Steer::Pause(_) => true,
+    }
+}
+
+/// A pause covers rulings alone, as observe mode does, and not what protects Interlock itself: a person pauses phases and
+/// questions, not the lock on the levers.
+fn is_paused(run: &Run, ruling: &Ruling, evidence: Option<&Evidence>, now: Millis) -> bool {
+    let touches_us = evidence
+        .is_some_and(|found| found.rules == Some(Then::Deny) && found.matched.iter().any(|rule| rule == SELF_RULE));
+    let paused = run.paused_until.is_some_and(|until| now < until) && ruling.decision != Decision::Approved;
+    let paused = paused && !touches_us;
+    paused && ruling.error.as_ref().is_none_or(|error| error.code != Code::AgentSuspended)
+}
