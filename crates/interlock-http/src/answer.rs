@@ -162,6 +162,17 @@ fn status_of(code: Code) -> StatusCode {
         | Code::TrustTooLow
         | Code::TrustNeedsApproval
         | Code::ApprovalsOpen
+        | Code::WorkflowTool
+        | Code::WorkflowEvent
+        | Code::WorkflowGuard
+        | Code::WorkflowIterations
+        | Code::WorkflowRevision
+        | Code::WorkflowParked
+        | Code::WorkflowNoRun
+        | Code::WorkflowFrozen
+        | Code::WorkflowLimit
+        | Code::WorkflowData
+        | Code::ShellEffect
         | Code::StateNotText
         | Code::StateNotJson
         | Code::StateNotInSchema

@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{
-    Agent, AgentStatus, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict,
+    Agent, AgentStatus, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict, WaitingTransition,
 };
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body as EntryBody, Role};
@@ -424,6 +424,17 @@ impl Service {
                     Some(kept) => with_request(object, &kept.text),
                     None => object,
                 }
+            }
+            TicketSubject::Transition(waiting) => {
+                let WaitingTransition { decision_id, run_id, workflow, event, from, target, message } = &**waiting;
+                let asked = Object::new()
+                    .text("run_id", run_id)
+                    .text("workflow", workflow)
+                    .text("event", event)
+                    .text("from", from)
+                    .text("to", target);
+                let why = message.as_deref().unwrap_or("the workflow asks for a person before this transition");
+                object.text("decision_id", decision_id).text("why", why).raw("transition", asked.end())
             }
             TicketSubject::Trust(trust) => {
                 let merits = &trust.merits;

@@ -43,7 +43,7 @@ impl<'t> Body<'t> {
         text.push_str("{\"action\":");
         match door {
             Door::Verify => text.push_str(root.get("action").map_or("null", |action| action.source())),
-            Door::Tools => {
+            Door::Tools | Door::Call => {
                 text.push_str("{\"tool\":");
                 text.push_str(&json::quote(tool));
                 text.push_str(",\"parameters\":");

@@ -29,7 +29,8 @@ use crate::attest;
 use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
-use crate::{Service, activity, agents, approvals, audit, keys, telemetry};
+use crate::runs::RunDeed;
+use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -82,6 +83,16 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/approvals/{id}", get(approvals::approval))
         .route("/approvals/{id}/approve", post(approvals::approve))
         .route("/approvals/{id}/deny", post(approvals::deny))
+        .route("/runs", get(runs::runs).post(runs::start))
+        .route("/runs/{id}", get(runs::run))
+        .route("/runs/{id}/refusals", get(runs::refusals))
+        .route("/runs/{id}/force", run_deed(RunDeed::Force))
+        .route("/runs/{id}/stop", run_deed(RunDeed::Stop))
+        .route("/runs/{id}/thaw", run_deed(RunDeed::Thaw))
+        .route("/runs/{id}/pause", run_deed(RunDeed::Pause))
+        .route("/runs/{id}/allow", run_deed(RunDeed::Allow))
+        .route("/runs/{id}/disallow", run_deed(RunDeed::Disallow))
+        .route("/decisions/{id}", get(runs::decision))
         .route("/keys", get(keys::keys).post(keys::create))
         .route("/keys/{id}/revoke", post(keys::revoke))
         .route("/audit/entries", get(audit::entries))
@@ -100,6 +111,13 @@ pub fn router(service: Arc<Service>) -> Router {
 fn deed(deed: Deed) -> axum::routing::MethodRouter<Arc<Service>> {
     post(async move |State(service): State<Arc<Service>>, path: Parts<String>, request: Request| {
         agents::change(service, deed, path, request).await
+    })
+}
+
+/// The route of something that is done with a run.
+fn run_deed(deed: RunDeed) -> axum::routing::MethodRouter<Arc<Service>> {
+    post(async move |State(service): State<Arc<Service>>, path: Parts<String>, request: Request| {
+        runs::change(service, deed, path, request).await
     })
 }
 
@@ -297,7 +315,7 @@ impl Service {
         let read = key.and_then(|key| {
             let question = match door {
                 Door::Verify => body.verify(id, &bundle),
-                Door::Tools => body.tool(id, tool, &bundle),
+                Door::Tools | Door::Call => body.tool(id, tool, &bundle),
             };
             question.map(|question| (question, key))
         });

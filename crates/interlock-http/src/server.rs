@@ -54,13 +54,13 @@ pub async fn serve(
     listener: TcpListener,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeFault> {
-    serve_with(service, listener, None, stop).await
+    serve_with(service, Some(listener), None, stop).await
 }
 
-/// The same, with TLS if there is a certificate.
+/// The same, with TLS if there is a certificate, and without an address if there is no listener.
 pub async fn serve_with(
     service: Arc<Service>,
-    listener: TcpListener,
+    listener: Option<TcpListener>,
     tls: Option<Tls>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeFault> {
@@ -80,7 +80,7 @@ pub async fn serve_with(
     let mut stop = std::pin::pin!(stop);
     loop {
         let accepted = tokio::select! {
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(listener.as_ref(), &room) => accepted,
             () = &mut stop => break,
         };
         let Ok((stream, permit)) = accepted else {
@@ -138,9 +138,10 @@ impl Service {
 }
 
 async fn accept(
-    listener: &TcpListener,
+    listener: Option<&TcpListener>,
     room: &Arc<Semaphore>,
 ) -> io::Result<(tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    let Some(listener) = listener else { return std::future::pending().await };
     let permit = Arc::clone(room).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     stream.set_nodelay(true)?;

@@ -1,0 +1,127 @@
+//! What an agent and its person are told: short, what is allowed now, what leads on, and what a person can run.
+
+use interlock_core::action::{Mode, Trust};
+use interlock_core::ledger::Ruled;
+use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
+use interlock_core::{Code, display};
+use interlock_hosts::Kind;
+use interlock_runtime::call_gate::Standing;
+
+use super::Trouble;
+
+pub(super) const SUBAGENT: &str =
+    "Interlock: a subagent works within the phase it was started in; only the main agent makes transitions";
+
+pub(super) fn unreadable(reason: &str) -> String {
+    format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
+}
+
+pub(super) fn trouble(trouble: &Trouble) -> String {
+    match trouble {
+        Trouble::Unreadable(reason) => unreadable(reason),
+        Trouble::Refused(code) => {
+            format!("Interlock refused this ({code}: {}). A person can run `interlock explain {code}`.", code.title())
+        }
+        Trouble::Store => {
+            "Interlock could not record this, so it is refused (INTERLOCK-FAULT-002). A person can run `interlock \
+             doctor`."
+                .to_owned()
+        }
+    }
+}
+
+/// Why a call is refused, and what to do.
+pub(super) fn refusal(ruled: &Ruled, standing: &Standing, session: &str) -> String {
+    let Some(error) = &ruled.ruling.error else { return "Interlock refused this".to_owned() };
+    let mut text = format!("Interlock refused this: {}{} ({}).", error.message, why(ruled), error.code);
+    let position = standing.run.position_for(session);
+    if let (Some(position), Some(workflow)) = (position, standing.workflow.as_deref())
+        && position.ended.is_none()
+    {
+        if let Some(tools) = state_of(workflow, position).and_then(|state| state.allowed_tools.as_deref()) {
+            text.push_str(&format!(" `{}` allows {}.", position.state, listed(tools)));
+        }
+        for way in ways_out(workflow, &standing.run).iter().take(8) {
+            text.push_str(&way_out(way));
+        }
+    }
+    let person = match (&ruled.ticket, error.code) {
+        (Some(ticket), _) => format!(
+            " A person decides: `interlock approvals approve {}`, then make exactly this call again; or, to let it pass \
+             from now on, `interlock allow {}`.",
+            ticket.approval_id, ruled.decision_id
+        ),
+        (None, Code::TrustTooLow) => {
+            format!(" If this is a false alarm, a person can run `interlock allow {}`.", ruled.decision_id)
+        }
+        (None, Code::WorkflowFrozen) => {
+            " A person looks with `interlock doctor` and `interlock workflow thaw`.".to_owned()
+        }
+        (None, code) => format!(" What it means: `interlock explain {code}`."),
+    };
+    text.push_str(&person);
+    if let Some(level) = ruled.figures.map(|figures| figures.trust).filter(|trust| *trust < Trust::Autonomous) {
+        let level = u8::from(level);
+        text.push_str(&format!(" Trust in this agent has fallen to level {level}; `interlock activity` shows why."));
+    }
+    text
+}
+
+/// What of the call made it so: its worst effect, or what was not understood.
+fn why(ruled: &Ruled) -> String {
+    let code = ruled.ruling.error.as_ref().map(|error| error.code);
+    let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
+    let worst = found.and_then(|found| found.shell.or_else(|| found.effects.iter().max().copied()));
+    match (code, worst) {
+        (Some(Code::TrustTooLow | Code::TrustNeedsApproval), Some(worst)) => format!("; it is `{worst}`"),
+        _ => String::new(),
+    }
+}
+
+fn listed(tools: &[ToolPattern]) -> String {
+    if tools.is_empty() {
+        return "no tool".to_owned();
+    }
+    tools.iter().map(|tool| format!("`{tool}`")).collect::<Vec<_>>().join(", ")
+}
+
+fn way_out(way: &WayOut) -> String {
+    let unmet = way.unmet.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
+    let needs = match (unmet.is_empty(), way.asks) {
+        (true, false) => String::new(),
+        (true, true) => ", once a person agrees".to_owned(),
+        (false, false) => format!(", not yet met: {unmet}"),
+        (false, true) => format!(", not yet met: {unmet}, and a person has to agree"),
+    };
+    format!(" {} leads to `{}`{needs}.", display(&way.event), way.target)
+}
+
+/// What an agent is told at the beginning of a turn.
+pub(super) fn at_turn(standing: &Standing, mode: Mode, session: &str, kind: &Kind) -> Option<String> {
+    let mut text = String::new();
+    if let (Some(position), Some(workflow)) = (standing.run.position_for(session), standing.workflow.as_deref())
+        && let Some(state) = state_of(workflow, position)
+        && position.ended.is_none()
+    {
+        text.push_str(&format!("Interlock: the workflow `{}` is in the phase `{}`.", workflow.id(), state.name));
+        if let Some(instructions) = &state.instructions {
+            text.push(' ');
+            text.push_str(instructions);
+        }
+        if let Some(tools) = state.allowed_tools.as_deref() {
+            text.push_str(&format!(" Allowed here: {}.", listed(tools)));
+        }
+        if let Some(max) = state.max_iterations {
+            text.push_str(&format!(" Tool calls left: {}.", max.saturating_sub(position.iterations)));
+        }
+        for way in ways_out(workflow, &standing.run).iter().take(8) {
+            text.push_str(&way_out(way));
+        }
+        text.push_str(" Make transitions with the tool `interlock_transition`.");
+    }
+    if mode == Mode::Observe && matches!(kind, Kind::SessionStart { .. }) {
+        text.push_str(" Interlock observes: it judges and records what you do, and blocks nothing.");
+    }
+    let text = text.trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}

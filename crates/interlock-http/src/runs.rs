@@ -1,0 +1,420 @@
+//! What operators see and do of coding agents: where each stands, what was refused, what they let pass, workflows put in
+//! force, runs steered.
+
+use std::sync::Arc;
+
+use axum::extract::{RawQuery, Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use interlock_core::action::{Actor, Agent, Facts, Mode};
+use interlock_core::json::{self, Json, Limits, Value};
+use interlock_core::ledger::{
+    AllowanceGiven, AllowanceTaken, Body as EntryBody, Entry, Role, Ruled, RunSteered, Steer,
+};
+use interlock_core::rule::CommandPattern;
+use interlock_core::workflow::{Allowance, Format, Limits as WorkflowLimits, load};
+use interlock_core::{Code, display};
+use interlock_hosts::Host;
+use interlock_runtime::call_gate::Standing;
+use interlock_runtime::coding_agents::{agent_id, profile};
+use interlock_runtime::ledger::{Answer, Command, Enrolment, RunChange};
+
+use crate::Service;
+use crate::answer::{Refusal, json, recorded};
+use crate::auth::Credentials;
+use crate::hooks::state_object;
+use crate::query::Query;
+use crate::request::{Body, count, malformed, only, present, read_reason, reason, text_or_null};
+use crate::routes::{Answered, Parts, blocking, parts, read_body};
+use crate::write::{Object, list, time};
+
+/// How many runs are read at a time.
+const PAGE: usize = 256;
+/// How many entries of an agent one look at its refusals goes back over.
+const LOOKED_AT_MAX: usize = 20_000;
+/// The longest pause, in seconds: a working day.
+const PAUSE_SECONDS_MAX: u64 = 8 * 3_600;
+
+/// `GET /runs`.
+pub(crate) async fn runs(
+    State(service): State<Arc<Service>>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    service.admin(&Credentials::read(&headers))?;
+    let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
+    let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
+    let body = blocking(move || {
+        let fault = |_| Refusal::of_code(Code::FaultStore);
+        let ledger = service.gate.ledger();
+        let mut shown = Vec::new();
+        let mut next = None;
+        'pages: loop {
+            let page = ledger.runs(&after, PAGE).map_err(fault)?;
+            let full = page.len() == PAGE;
+            for (id, _) in page {
+                if shown.len() == limit {
+                    next = Some(after);
+                    break 'pages;
+                }
+                if let Some(agent) = ledger.agent(&id).map_err(fault)? {
+                    shown.push(service.run_object(&agent)?);
+                }
+                after = id;
+            }
+            if !full {
+                break;
+            }
+        }
+        let cursor = next.map(|cursor| interlock_core::json::quote(&cursor));
+        Ok(Object::new().raw("runs", list(shown.into_iter())).limit("next_cursor", cursor).end())
+    })
+    .await?;
+    Ok(json(StatusCode::OK, body))
+}
+
+/// `GET /runs/:id`, by the run's id or its agent's.
+pub(crate) async fn run(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
+    service.count_request();
+    service.admin(&Credentials::read(&headers))?;
+    let id = parts(path)?;
+    let body = blocking(move || service.find_run(&id).and_then(|agent| service.run_object(&agent))).await?;
+    Ok(json(StatusCode::OK, body))
+}
+
+/// `POST /runs`: a coding agent is made known, and a workflow put in force for it if one is given.
+pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request) -> Answered {
+    service.count_request();
+    let by = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Admin])?.actor;
+    let bytes = read_body(request).await?;
+    let body = Body::read(&bytes)?;
+    let root = body.root();
+    only(root, &["host", "project", "workflow", "session"])?;
+    let host = needed(root, "host")?;
+    let host = Host::parse(&host).ok_or_else(|| malformed("host is claude-code, codex, cursor or gemini"))?;
+    let project = needed(root, "project")?;
+    if !project.starts_with('/') {
+        return Err(malformed("project is an absolute path"));
+    }
+    let session = text(root, "session")?;
+    let workflow = present(root, "workflow").map(|workflow| workflow.source().to_owned());
+    let workflow = workflow.map(|text| load(&text, Format::Json, &WorkflowLimits::MAX)).transpose();
+    let workflow = workflow.map_err(|problems| {
+        let first =
+            problems.first().map_or_else(String::new, |problem| format!("{}: {}", problem.path, problem.message));
+        Refusal::new(Code::ConfigInvalid, format!("the workflow cannot be loaded: {first}"))
+    })?;
+    let agent = service.enrol_coding_agent(host, &project, &by).await?;
+    if let Some(loaded) = workflow {
+        let run_id = format!("run_{}", service.random_hex()?.chars().take(32).collect::<String>());
+        let change = RunChange::Start { workflow: Arc::new(loaded.workflow), run_id, session, by };
+        recorded(service.submit(Command::ChangeRun { agent: agent.clone(), change }).await)?;
+    }
+    let shown = blocking(move || service.find_run(&agent).and_then(|agent| service.run_object(&agent))).await?;
+    Ok(json(StatusCode::CREATED, shown))
+}
+
+/// What operators do with a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum RunDeed {
+    Force,
+    Stop,
+    Thaw,
+    Pause,
+    Allow,
+    Disallow,
+}
+
+/// `POST /runs/:id/…`.
+pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<String>, request: Request) -> Answered {
+    service.count_request();
+    let id = parts(path)?;
+    let operator = service.operator(&Credentials::read(request.headers()))?;
+    let by = match deed {
+        RunDeed::Allow => operator.only(&[Role::Approver, Role::Admin])?.actor,
+        RunDeed::Force | RunDeed::Stop | RunDeed::Thaw | RunDeed::Pause | RunDeed::Disallow => {
+            operator.only(&[Role::Admin])?.actor
+        }
+    };
+    let bytes = read_body(request).await?;
+    let agent = {
+        let (service, id) = (Arc::clone(&service), id.clone());
+        blocking(move || service.find_run(&id)).await?
+    };
+    let steered = |steer, reason| RunChange::Steer(RunSteered { steer, by: by.clone(), reason });
+    let change = match deed {
+        RunDeed::Stop => steered(Steer::Stop, read_reason(&bytes)?),
+        RunDeed::Thaw => steered(Steer::Thaw, read_reason(&bytes)?),
+        RunDeed::Force => {
+            let body = Body::read(&bytes)?;
+            only(body.root(), &["state", "reason"])?;
+            let state = needed(body.root(), "state")?;
+            service.check_state(&agent, &state)?;
+            steered(Steer::Force(state), reason(body.root(), "reason")?)
+        }
+        RunDeed::Pause => {
+            let body = Body::read(&bytes)?;
+            only(body.root(), &["seconds", "reason"])?;
+            let seconds = count(body.root(), "seconds")?.filter(|seconds| *seconds <= PAUSE_SECONDS_MAX);
+            let seconds = seconds.ok_or_else(|| malformed(format!("seconds is 0 to {PAUSE_SECONDS_MAX}")))?;
+            let until = service.gate.ledger().now().saturating_add(seconds.saturating_mul(1_000));
+            steered(Steer::Pause(until), reason(body.root(), "reason")?)
+        }
+        RunDeed::Allow => RunChange::Allow(Box::new(service.allowance(&agent, &Body::read(&bytes)?, by.clone())?)),
+        RunDeed::Disallow => {
+            let body = Body::read(&bytes)?;
+            only(body.root(), &["allowance_id"])?;
+            RunChange::Disallow(AllowanceTaken { allowance_id: needed(body.root(), "allowance_id")?, by: by.clone() })
+        }
+    };
+    let id = agent.profile.agent_id.clone();
+    let made = recorded(service.submit(Command::ChangeRun { agent: id.clone(), change }).await)?;
+    if let EntryBody::AllowanceGiven(given) = &made.entry.body {
+        return Ok(json(StatusCode::CREATED, allowance_object(&given.allowance)));
+    }
+    let shown = blocking(move || service.find_run(&id).and_then(|agent| service.run_object(&agent))).await?;
+    Ok(json(StatusCode::OK, shown))
+}
+
+/// `GET /runs/:id/refusals`: what was refused, or would have been, newest first.
+pub(crate) async fn refusals(
+    State(service): State<Arc<Service>>,
+    path: Parts<String>,
+    RawQuery(query): RawQuery,
+    headers: HeaderMap,
+) -> Answered {
+    service.count_request();
+    service.admin(&Credentials::read(&headers))?;
+    let id = parts(path)?;
+    let limit = Query::read(query.as_deref(), &["limit"])?.limit()?;
+    let body = blocking(move || {
+        let fault = |_| Refusal::of_code(Code::FaultStore);
+        let agent = service.find_run(&id)?;
+        let ledger = service.gate.ledger();
+        let mut shown = Vec::new();
+        let (mut at, mut passed) = (Some(agent.last_index), 0_u64);
+        for _ in 0..LOOKED_AT_MAX {
+            let Some(index) = at else { break };
+            let Some(bytes) = ledger.entry(index).map_err(fault)? else { break };
+            let Ok(entry) = Entry::from_bytes(&bytes) else { break };
+            at = entry.previous;
+            let Some(ruled) = entry.body.ruled() else { continue };
+            if ruled.ruling.decision.lets_run() {
+                passed = passed.saturating_add(1);
+                continue;
+            }
+            if shown.len() < limit {
+                let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+                shown.push(refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
+            }
+        }
+        Ok(Object::new().raw("refusals", list(shown.into_iter())).raw("passed", passed).end())
+    })
+    .await?;
+    Ok(json(StatusCode::OK, body))
+}
+
+/// `GET /decisions/:id`: a decision on a tool call, and whose it was, so that a person can allow it by its id alone.
+pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
+    service.count_request();
+    service.operator(&Credentials::read(&headers))?.only(&[Role::Approver, Role::Admin])?;
+    let id = parts(path)?;
+    let body = blocking(move || {
+        let fault = |_| Refusal::of_code(Code::FaultStore);
+        let ledger = service.gate.ledger();
+        let unknown = || Refusal::of_code(Code::ExecutionUnknown);
+        let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
+        let agent = entry.agent.as_deref().ok_or_else(unknown)?;
+        let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
+        let is_call = |ruled: &&Ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some());
+        let ruled = entry.body.ruled().filter(is_call).ok_or_else(unknown)?;
+        let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+        Ok(Object::new()
+            .text("agent_id", &agent.profile.agent_id)
+            .text("agent_name", &agent.profile.name)
+            .optional_text("host", agent.profile.framework.as_deref())
+            .optional_text("project", agent.profile.description.as_deref())
+            .raw("ruling", refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
+            .end())
+    })
+    .await?;
+    Ok(json(StatusCode::OK, body))
+}
+
+fn refusal_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
+    let call = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref());
+    let evidence = ruled.evidence.as_ref();
+    let found = evidence.and_then(|evidence| evidence.call.as_ref());
+    let error = ruled.ruling.error.as_ref();
+    let parameters = text.and_then(|text| {
+        let document = json::parse(text, &Limits::STATE).ok()?;
+        let parameters = document.root().get("action")?.get("parameters")?.source().to_owned();
+        Some(parameters)
+    });
+    Object::new()
+        .text("decision_id", &ruled.decision_id)
+        .text("at", &time(at))
+        .text("decision", ruled.ruling.decision.as_str())
+        .raw("enforced", !ruled.observed)
+        .optional_text("tool", call.map(|call| call.tool.as_str()))
+        .optional_text("session", call.map(|call| call.session.as_str()))
+        .optional_text("code", error.map(|error| error.code.as_str()))
+        .optional_text("message", error.map(|error| error.message.as_str()))
+        .texts("effects", found.iter().flat_map(|found| found.effects.iter().map(|effect| effect.as_str())))
+        .texts("rules", evidence.iter().flat_map(|evidence| evidence.matched.iter().map(String::as_str)))
+        .optional_text("approval_id", ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()))
+        .optional("input", parameters)
+        .end()
+}
+
+fn allowance_object(allowance: &Allowance) -> String {
+    Object::new()
+        .text("allowance_id", &allowance.allowance_id)
+        .text("decision_id", &allowance.decision_id)
+        .text("tool", &allowance.tool)
+        .raw("exact", allowance.fingerprint.is_some())
+        .optional_text("command", allowance.command.as_deref())
+        .optional_text("path", allowance.path.as_deref())
+        .texts("lifts", allowance.lifts.iter().map(String::as_str))
+        .optional_text("until", allowance.until.map(time).as_deref())
+        .optional_text("session", allowance.session.as_deref())
+        .raw("once", allowance.once)
+        .end()
+}
+
+fn text(root: Value<'_>, key: &str) -> Result<Option<String>, Refusal> {
+    Ok(text_or_null(root, key)?.and_then(|text| text.as_str().map(|text| text.text().to_owned())))
+}
+
+fn needed(root: Value<'_>, key: &str) -> Result<String, Refusal> {
+    text(root, key)?.filter(|text| !text.is_empty()).ok_or_else(|| malformed(format!("{key} must be a string")))
+}
+
+impl Service {
+    /// Makes a coding agent known, unless it is.
+    async fn enrol_coding_agent(&self, host: Host, project: &str, by: &Actor) -> Result<String, Refusal> {
+        let id = agent_id(host.as_str(), project);
+        if self.find_agent(&id)?.is_some() {
+            return Ok(id);
+        }
+        let token = interlock_core::Digest::of(&[&self.random_hex()?]);
+        let profile = Box::new(profile(host.as_str(), project));
+        let enrolment = Enrolment { profile, token, mode: Mode::Observe, by: by.clone() };
+        let answer = self.submit(Command::Enrol(Box::new(enrolment))).await;
+        // Another call may have made it known meanwhile.
+        if matches!(answer, Answer::Done) { Ok(id) } else { recorded(answer).map(|_| id) }
+    }
+
+    /// The agent of a run, by either id.
+    fn find_run(&self, id: &str) -> Result<Arc<Agent>, Refusal> {
+        let fault = |_| Refusal::of_code(Code::FaultStore);
+        let ledger = self.gate.ledger();
+        if id.starts_with("agent_") {
+            return self.find_agent(id)?.ok_or_else(Refusal::unknown_agent);
+        }
+        let mut after = String::new();
+        loop {
+            let page = ledger.runs(&after, PAGE).map_err(fault)?;
+            let Some((last, _)) = page.last() else { break };
+            after.clone_from(last);
+            let found = page.iter().find(|(_, run)| run.position.as_ref().is_some_and(|it| it.run_id == id));
+            if let Some((agent, _)) = found {
+                return self.find_agent(agent)?.ok_or_else(Refusal::unknown_agent);
+            }
+        }
+        Err(Refusal::new(Code::WorkflowNoRun, "there is no such run").with_status(StatusCode::NOT_FOUND))
+    }
+
+    fn run_object(&self, agent: &Agent) -> Result<String, Refusal> {
+        let standing = self.gate.standing(&agent.profile.agent_id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let Standing { run, .. } = &standing;
+        let now = self.gate.ledger().now();
+        let observes = agent.mode == Mode::Observe || self.gate.bundle().mode() == Mode::Observe;
+        let paused = run.paused_until.filter(|until| now < *until);
+        let mode = if observes || paused.is_some() { Mode::Observe } else { Mode::Enforce };
+        let state = run.position.as_ref().map(|_| state_object(&standing));
+        let digest = run.position.as_ref().map(|position| position.workflow.to_string());
+        let allowances = run.allowances.iter().filter(|it| it.until.is_none_or(|until| now < until));
+        Ok(Object::new()
+            .text("agent_id", &agent.profile.agent_id)
+            .text("agent_name", &agent.profile.name)
+            .optional_text("host", agent.profile.framework.as_deref())
+            .optional_text("project", agent.profile.description.as_deref())
+            .text("mode", mode.as_str())
+            .optional_text("paused_until", paused.map(time).as_deref())
+            .optional_text("frozen", run.frozen.as_deref())
+            .raw("open_calls", run.open.len())
+            .raw("allowances", list(allowances.map(allowance_object)))
+            .optional_text("workflow_digest", digest.as_deref())
+            .limit("run", state)
+            .end())
+    }
+
+    fn check_state(&self, agent: &Agent, state: &str) -> Result<(), Refusal> {
+        let standing = self.gate.standing(&agent.profile.agent_id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let Some(workflow) = &standing.workflow else {
+            return Err(Refusal::new(Code::WorkflowNoRun, "no workflow runs here").with_status(StatusCode::CONFLICT));
+        };
+        match workflow.find(state) {
+            Some(_) => Ok(()),
+            None => Err(malformed(format!("the workflow has no state `{}`", display(state)))),
+        }
+    }
+
+    /// The allowance a body asks for: exactly the call of a decision, or what a pattern says.
+    fn allowance(&self, agent: &Agent, body: &Body<'_>, by: Actor) -> Result<AllowanceGiven, Refusal> {
+        let root = body.root();
+        only(root, &["decision_id", "tool", "command", "path", "seconds", "session", "once", "reason"])?;
+        let (command, path) = (text(root, "command")?, text(root, "path")?);
+        if let Some(command) = &command {
+            CommandPattern::parse(command).map_err(|error| malformed(error.to_string()))?;
+            if command.trim().starts_with('*') {
+                return Err(malformed("command must begin with a command: a pattern for everything allows everything"));
+            }
+        }
+        if path.as_ref().is_some_and(|path| !path.starts_with('/') || path == "/**") {
+            return Err(malformed("path is absolute: a file, or a directory and `/**`"));
+        }
+        let decision_id = text(root, "decision_id")?;
+        let ruled = match &decision_id {
+            Some(id) => Some(self.ruled_call(agent, id)?),
+            None => None,
+        };
+        let exact = command.is_none() && path.is_none();
+        let facts = ruled.as_ref().and_then(|ruled| ruled.facts.as_ref());
+        let tool = match (text(root, "tool")?, facts.and_then(|facts| facts.call.as_ref())) {
+            (Some(tool), _) => tool,
+            (None, Some(call)) => call.family.map_or_else(|| call.tool.clone(), |family| family.as_str().to_owned()),
+            (None, None) => "Bash".to_owned(),
+        };
+        let fingerprint = facts.map(Facts::agreed_to).filter(|_| exact);
+        if exact && fingerprint.is_none() {
+            return Err(malformed("decision_id, command or path says what is allowed; a tool alone would be too much"));
+        }
+        let seconds = count(root, "seconds")?;
+        let until = seconds.map(|seconds| self.gate.ledger().now().saturating_add(seconds.saturating_mul(1_000)));
+        let session = match (text(root, "session")?, facts) {
+            (Some(session), _) if !session.is_empty() => Some(session),
+            (Some(_), Some(facts)) => Some(facts.conversation.clone()),
+            (Some(_), None) | (None, _) => None,
+        };
+        let evidence = ruled.as_ref().and_then(|ruled| ruled.evidence.as_ref());
+        let shipped = ["secrets", "arms", "egress"];
+        let lifts = evidence.map(|evidence| evidence.matched.clone()).unwrap_or_default();
+        let lifts = lifts.into_iter().filter(|rule| shipped.contains(&rule.as_str())).collect();
+        let once = matches!(present(root, "once").map(Json::of), Some(Json::Bool(true)));
+        let allowance_id = format!("allow_{}", self.random_hex()?.chars().take(32).collect::<String>());
+        let decision_id = decision_id.unwrap_or_default();
+        let allowance =
+            Allowance { allowance_id, decision_id, fingerprint, tool, command, path, lifts, until, session, once };
+        Ok(AllowanceGiven { allowance, by, reason: reason(root, "reason")? })
+    }
+
+    fn ruled_call(&self, agent: &Agent, decision_id: &str) -> Result<Ruled, Refusal> {
+        let found = self.gate.ledger().ruling(decision_id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let entry = found.map(|(_, entry)| entry).filter(|entry| entry.agent.as_ref() == Some(&agent.profile.agent_id));
+        let ruled = entry.and_then(|entry| entry.body.into_ruled());
+        let ruled = ruled.filter(|ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some()));
+        ruled.ok_or_else(|| Refusal::of_code(Code::ExecutionUnknown))
+    }
+}
