@@ -7,6 +7,7 @@ use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use interlock_core::json::{self, BYTES_MAX, Document, Limits, Value, quote};
 use interlock_core::visible;
 use interlock_runtime::clock::{Clock, SystemClock};
 
+use crate::daemon::Daemon;
 use crate::serve::Places;
 use crate::{Fault, moment, style};
 
@@ -23,6 +25,8 @@ use crate::{Fault, moment, style};
 const URL: &str = "http://127.0.0.1:7878";
 /// How long connecting may take.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a daemon may take to start.
+const START_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a whole answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
 /// The most bytes before a body.
@@ -102,6 +106,16 @@ impl Client {
         Ok(Client { address, key: Some(key), authorities })
     }
 
+    /// The same; where no server is named, this user's own daemon, which is started unless it runs.
+    pub(crate) fn open_or_start(arguments: &ServerArguments) -> Result<Client, Fault> {
+        if arguments.server.is_none() && variable("INTERLOCK_URL").is_none() {
+            let home = crate::serve::home().ok_or_else(|| Fault::new("neither INTERLOCK_HOME nor HOME is set"))?;
+            let home = std::path::absolute(home).map_err(|error| Fault::new(error.to_string()))?;
+            Daemon::of(&home).ensure(Instant::now() + START_TIME_MAX)?;
+        }
+        Client::open(arguments)
+    }
+
     /// The server alone, for the routes that are open to everyone.
     pub(crate) fn without_key(server: Option<&str>) -> Result<Client, Fault> {
         let authorities = variable("INTERLOCK_CA_FILE").map(PathBuf::from);
@@ -160,7 +174,7 @@ impl Client {
     }
 
     fn judge(&self, raw: RawAnswer) -> Result<Answer, Fault> {
-        let RawAnswer { status, date, retry_after, body } = raw;
+        let RawAnswer { status, date, retry_after, body, .. } = raw;
         let now = date.unwrap_or_else(|| SystemClock.now());
         if (200..300).contains(&status) {
             return Ok(Answer { body, now });
@@ -239,6 +253,14 @@ fn connect(address: &Address, authorities: Option<&Path>, deadline: Instant) -> 
         let next = "start one with `interlock serve`, or name another with --server or INTERLOCK_URL";
         Fault::new(format!("no server at {}: {what}", visible(&address.shown))).and_then_do(next).transient()
     };
+    if let Some(socket) = &address.socket {
+        let stream = UnixStream::connect(socket).map_err(unreachable)?;
+        let limits = [stream.set_read_timeout(Some(ANSWER_TIME_MAX)), stream.set_write_timeout(Some(ANSWER_TIME_MAX))];
+        return match limits.into_iter().collect::<io::Result<()>>() {
+            Ok(()) => Ok(Box::new(stream)),
+            Err(error) => Err(unreachable(error)),
+        };
+    }
     let mut failed = io::Error::other("the name has no address");
     for candidate in (address.host.as_str(), address.port).to_socket_addrs().map_err(unreachable)? {
         match TcpStream::connect_timeout(&candidate, CONNECT_TIME_MAX) {
@@ -294,6 +316,8 @@ impl Write for Timed {
 /// A URL, taken apart.
 #[derive(Debug, Clone)]
 struct Address {
+    /// The socket of this user's daemon, where no server was named.
+    socket: Option<PathBuf>,
     is_encrypted: bool,
     host: String,
     port: u16,
@@ -307,6 +331,12 @@ struct Address {
 impl Address {
     fn find(given: Option<&str>) -> Result<Address, Fault> {
         let url = given.map(str::to_owned).or_else(|| variable("INTERLOCK_URL"));
+        let socket = crate::serve::home().map(|home| home.join(crate::daemon::SOCKET));
+        if let (None, Some(socket)) = (&url, socket.filter(|socket| socket.exists())) {
+            let shown = socket.display().to_string();
+            let parsed = Address::parse(URL).map_err(Fault::new)?;
+            return Ok(Address { socket: Some(socket), shown, ..parsed });
+        }
         let url = url.unwrap_or_else(|| URL.to_owned());
         Address::parse(&url).map_err(|reason| {
             let next = format!("write it as {URL}");
@@ -347,6 +377,7 @@ impl Address {
             None => 80,
         };
         Ok(Address {
+            socket: None,
             is_encrypted,
             host: host.to_owned(),
             port,
@@ -402,15 +433,19 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// An answer before anyone judged it.
-struct RawAnswer {
-    status: u16,
+pub(crate) struct RawAnswer {
+    pub(crate) status: u16,
     date: Option<Millis>,
     retry_after: Option<u64>,
-    body: String,
+    /// The proof of who answered, from a daemon.
+    pub(crate) proof: Option<String>,
+    /// Its version, from a daemon.
+    pub(crate) version: Option<String>,
+    pub(crate) body: String,
 }
 
 impl RawAnswer {
-    fn read(stream: &mut impl BufRead) -> io::Result<RawAnswer> {
+    pub(crate) fn read(stream: &mut impl BufRead) -> io::Result<RawAnswer> {
         let mut head = Head::read(stream)?;
         // Interim answers come before the one that counts.
         while (100..200).contains(&head.status) {
@@ -434,7 +469,8 @@ impl RawAnswer {
             return Err(too_large());
         }
         let body = String::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
-        Ok(RawAnswer { status: head.status, date: head.date, retry_after: head.retry_after, body })
+        let Head { status, date, retry_after, proof, version, .. } = head;
+        Ok(RawAnswer { status, date, retry_after, proof, version, body })
     }
 }
 
@@ -445,6 +481,8 @@ struct Head {
     is_chunked: bool,
     date: Option<Millis>,
     retry_after: Option<u64>,
+    proof: Option<String>,
+    version: Option<String>,
 }
 
 impl Head {
@@ -476,6 +514,8 @@ impl Head {
                 "transfer-encoding" => return Err(invalid("its transfer-encoding is not chunked")),
                 "date" => head.date = moment::parse_http_date(value),
                 "retry-after" => head.retry_after = value.parse().ok(),
+                "x-interlock-proof" => head.proof = Some(value.to_owned()),
+                "x-interlock-version" => head.version = Some(value.to_owned()),
                 _ => {}
             }
         }
@@ -523,7 +563,7 @@ fn too_large() -> io::Error {
 }
 
 /// Code and message of an error body.
-fn read_error(body: &str) -> Option<(String, String)> {
+pub(crate) fn read_error(body: &str) -> Option<(String, String)> {
     let document = json::parse(body, &Limits::CONFIG).ok()?;
     let error = document.root().get("error")?;
     let text = |value: Option<Value<'_>>| value?.as_str().map(|text| text.text().to_owned());
@@ -532,7 +572,7 @@ fn read_error(body: &str) -> Option<(String, String)> {
     is_code.then_some((code, text(error.get("message")).unwrap_or_default()))
 }
 
-fn shorten(message: &str) -> String {
+pub(crate) fn shorten(message: &str) -> String {
     let mut short: String = message.chars().take(MESSAGE_CHARS_MAX).collect();
     if message.chars().nth(MESSAGE_CHARS_MAX).is_some() {
         short.push('…');

@@ -1,6 +1,10 @@
 //! `interlock doctor`: looks at everything a working installation rests on and says how to fix what is wrong.
 //!
-//! It changes nothing, and it runs beside a server. What it says about reach is decided in the runtime.
+//! It changes nothing but for the probes with which it tries installed hooks, and it runs beside a server. What it says
+//! about reach is decided in the runtime.
+
+mod hosts;
+mod probe;
 
 use std::env;
 use std::fmt::Write;
@@ -41,7 +45,8 @@ const VARIABLES: [&str; 4] = ["INTERLOCK_HOME", "INTERLOCK_OPERATOR_KEY", "INTER
 #[derive(Debug, Args)]
 #[command(after_help = "Example: interlock doctor --data /var/lib/interlock
 
-Run it as the user your agents run as: what that user can reach is part of what it says.
+Run it as the user your agents run as: what that user can reach is part of what it says. Installed hooks are tried as
+their hosts would run them, with two events that are recorded for a project of doctor's own.
 Exit codes: 0 nothing failed, 1 something did, 2 usage or fault.")]
 pub(crate) struct DoctorArguments {
     /// The data directory [default: INTERLOCK_HOME/data]
@@ -53,6 +58,9 @@ pub(crate) struct DoctorArguments {
     /// The server [default: INTERLOCK_URL, else http://127.0.0.1:7878]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
+    /// Do not run the hooks that are installed
+    #[arg(long)]
+    no_probe: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -73,6 +81,7 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Fault> {
         visit.bundle(arguments.bundle.as_deref(), &places, in_force.as_deref());
     }
     visit.disk(&places.data);
+    visit.hosts(&places, !arguments.no_probe);
     visit.reach(&places.data);
     print(if arguments.json { visit.json() } else { visit.text() }.as_bytes())?;
     Ok(if visit.count(Grade::Fail) == 0 { Outcome::Clean } else { Outcome::Refused })
@@ -81,6 +90,8 @@ pub(crate) fn run(arguments: &DoctorArguments) -> Result<Outcome, Fault> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grade {
     Ok,
+    /// Good to know, and nothing to mend.
+    Note,
     Warn,
     Fail,
 }
@@ -89,6 +100,7 @@ impl Grade {
     fn as_str(self) -> &'static str {
         match self {
             Grade::Ok => "ok",
+            Grade::Note => "note",
             Grade::Warn => "warn",
             Grade::Fail => "fail",
         }
@@ -112,6 +124,10 @@ struct Visit {
 impl Visit {
     fn ok(&mut self, name: &'static str, message: impl Into<String>) {
         self.findings.push(Finding { name, grade: Grade::Ok, message: message.into(), fix: None });
+    }
+
+    fn note(&mut self, name: &'static str, message: impl Into<String>) {
+        self.findings.push(Finding { name, grade: Grade::Note, message: message.into(), fix: None });
     }
 
     fn warn(&mut self, name: &'static str, message: impl Into<String>, fix: impl Into<String>) {
@@ -423,7 +439,7 @@ impl Visit {
         for Finding { name, grade, message, fix } in &self.findings {
             let colour = match grade {
                 Grade::Ok => GOOD,
-                Grade::Warn => FAINT,
+                Grade::Note | Grade::Warn => FAINT,
                 Grade::Fail => BAD,
             };
             // Writing to a string does not fail.

@@ -10,14 +10,20 @@ mod audit;
 mod backup;
 mod client;
 mod config;
+mod daemon;
 mod doctor;
 mod engine;
 mod explain;
+mod gateway;
+mod hook;
+mod init;
 mod input;
+mod install;
 mod keys;
 mod lines;
 mod moment;
 mod prefix;
+mod run;
 mod serve;
 mod shell;
 mod snippet;
@@ -26,6 +32,8 @@ mod style;
 mod table;
 mod telemetry;
 mod top;
+mod version;
+mod workflow;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -76,6 +84,26 @@ enum Command {
     Activity(activity::ActivityArguments),
     /// Watch the server on one screen: rates, queue, what waits, last rulings
     Top(top::TopArguments),
+    /// Let refusals hold for the coding agents of a project
+    Enforce(run::mode::ModeArguments),
+    /// Only show refusals: everything is judged and recorded, nothing is blocked
+    Observe(run::mode::ModeArguments),
+    /// Look at what was refused, or would have been, and what would let it pass
+    Review(run::review::ReviewArguments),
+    /// Let a call pass that was refused by mistake, as narrowly as the case
+    Allow(run::allow::AllowArguments),
+    /// Only show refusals for a while
+    Pause(run::pause::PauseArguments),
+    /// Accept the workflow of a repository, as it is now, and put it in force
+    Trust(run::trust::TrustArguments),
+    /// Set a repository up: hosts, and a workflow if wanted; shown first, undone as easily
+    Init(init::InitArguments),
+    /// Have a coding agent's host ask Interlock before it acts
+    Install(install::InstallArguments),
+    /// Take that back
+    Uninstall(install::UninstallArguments),
+    /// Answer an event of a coding agent's host; hosts run this
+    Hook(hook::HookArguments),
     /// Check a ledger, decide everything in it again, prove what is in it, export it
     Audit {
         #[command(subcommand)]
@@ -85,6 +113,13 @@ enum Command {
     State {
         #[command(subcommand)]
         command: state::StateCommand,
+    },
+    /// Give an agent the tools to see its phase and to move on, over MCP
+    Gateway(gateway::GatewayArguments),
+    /// Check workflows, draw them, prove properties of them, step through them, test them, run agents under them
+    Workflow {
+        #[command(subcommand)]
+        command: workflow::WorkflowCommand,
     },
     /// Judge command lines by what they do, without running them
     Shell {
@@ -205,6 +240,10 @@ impl From<std::io::Error> for Fault {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    // Its exit codes are the host's, not ours.
+    if let Command::Hook(arguments) = &arguments.command {
+        return hook::run(arguments);
+    }
     let json = arguments.command.wants_json();
     // A panic is a fault like any other: it must not look like an answer.
     let outcome = std::panic::catch_unwind(|| match arguments.command {
@@ -215,8 +254,20 @@ fn main() -> ExitCode {
         Command::Keys { command } => keys::run(&command),
         Command::Activity(arguments) => activity::run(&arguments),
         Command::Top(arguments) => top::run(&arguments),
+        Command::Enforce(arguments) => run::mode::run(&arguments, run::mode::Wanted::Enforce),
+        Command::Observe(arguments) => run::mode::run(&arguments, run::mode::Wanted::Observe),
+        Command::Review(arguments) => run::review::run(&arguments),
+        Command::Allow(arguments) => run::allow::run(&arguments),
+        Command::Pause(arguments) => run::pause::run(&arguments),
+        Command::Trust(arguments) => run::trust::run(&arguments),
         Command::Audit { command } => audit::run(&command),
         Command::State { command } => state::run(command),
+        Command::Gateway(arguments) => gateway::run(&arguments),
+        Command::Init(arguments) => init::run(&arguments),
+        Command::Install(arguments) => install::run_install(&arguments),
+        Command::Uninstall(arguments) => install::run_uninstall(&arguments),
+        Command::Hook(_) => Err(Fault::new("a hook is answered before this")),
+        Command::Workflow { command } => workflow::run(&command),
         Command::Shell { command } => shell::run(&command),
         Command::Engine(arguments) => engine::run(&arguments),
         Command::Backup(arguments) => backup::run_backup(&arguments),
@@ -250,8 +301,17 @@ impl Command {
             Command::Keys { command } => command.wants_json(),
             Command::Activity(arguments) => arguments.server.json,
             Command::Top(arguments) => arguments.server.json,
+            Command::Enforce(arguments) | Command::Observe(arguments) => arguments.server.json,
+            Command::Review(arguments) => arguments.server.json,
+            Command::Allow(arguments) => arguments.server.json,
+            Command::Pause(arguments) => arguments.server.json,
+            Command::Trust(arguments) => arguments.server.json,
+            Command::Init(arguments) => arguments.json,
+            Command::Install(arguments) => arguments.json,
+            Command::Uninstall(arguments) => arguments.json,
             Command::Audit { command } => command.wants_json(),
             Command::State { command } => command.wants_json(),
+            Command::Workflow { command } => command.wants_json(),
             Command::Shell { command } => command.wants_json(),
             Command::Engine(arguments) => arguments.wants_json(),
             Command::Backup(arguments) => arguments.json,
@@ -259,7 +319,8 @@ impl Command {
             Command::Config { command } => command.wants_json(),
             Command::Doctor(arguments) => arguments.json,
             Command::Explain(arguments) => arguments.json,
-            Command::Completions { .. } => false,
+            // Standard output is the client's.
+            Command::Gateway(_) | Command::Hook(_) | Command::Completions { .. } => false,
         }
     }
 }

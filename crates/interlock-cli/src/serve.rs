@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
@@ -16,6 +16,7 @@ use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, LedgerOutbox, Newest, Schedule,
     destinations_of, keep_file,
 };
+use interlock_http::hooks::{Hooks, HooksSetup, Served, serve_socket};
 use interlock_http::{Level, Service, Tls};
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
@@ -29,9 +30,10 @@ use interlock_runtime::state_commit::settle_open_commits;
 use interlock_verifiers::Ground;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
 
 use crate::telemetry::{Reports, TelemetryArguments};
-use crate::{Fault, Outcome, print, style};
+use crate::{Fault, Outcome, daemon, print, style};
 
 /// Where to listen unless told otherwise.
 pub(crate) const LISTEN: &str = "127.0.0.1:7878";
@@ -48,6 +50,12 @@ pub(crate) struct ServeArguments {
     /// Address and port to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR", default_value = LISTEN)]
     listen: SocketAddr,
+    /// Where everything of this user is kept, with the socket for hooks [default: INTERLOCK_HOME, else ~/.interlock]
+    #[arg(long, value_name = "DIR", conflicts_with = "data")]
+    home: Option<PathBuf>,
+    /// Take no address at all, only the socket: what hooks start when nothing runs yet
+    #[arg(long, conflicts_with_all = ["data", "listen", "tls_cert"])]
+    socket_only: bool,
     /// Directory with interlock.toml [default: DATA/bundle, else what is built in]
     #[arg(long, value_name = "DIR")]
     bundle: Option<PathBuf>,
@@ -68,22 +76,35 @@ pub(crate) struct ServeArguments {
 pub(crate) struct Places {
     pub(crate) data: PathBuf,
     pub(crate) key: PathBuf,
+    /// Where the socket for hooks is, unless a data directory was given.
+    pub(crate) home: Option<PathBuf>,
 }
 
 impl Places {
     /// The data directory and the key file, as flags and environment say.
     pub(crate) fn find(data: Option<&Path>) -> Result<Places, Fault> {
-        let home = env::var_os("INTERLOCK_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-        if let (Some(data), None) = (data, &home) {
-            return Ok(Places { data: data.to_owned(), key: data.join("operator.key") });
+        let is_set = env::var_os("INTERLOCK_HOME").is_some_and(|home| !home.is_empty());
+        if let (Some(data), false) = (data, is_set) {
+            return Ok(Places { data: data.to_owned(), key: data.join("operator.key"), home: None });
         }
-        let home = home.or_else(|| {
-            let user = env::var_os("HOME").filter(|home| !home.is_empty())?;
-            Some(PathBuf::from(user).join(".interlock"))
-        });
-        let home = home.ok_or_else(|| Fault::new("neither INTERLOCK_HOME nor HOME is set; give --data"))?;
-        Ok(Places { data: data.map_or_else(|| home.join("data"), Path::to_owned), key: home.join("operator.key") })
+        let home = home().ok_or_else(|| Fault::new("neither INTERLOCK_HOME nor HOME is set; give --data"))?;
+        let key = home.join("operator.key");
+        Ok(match data {
+            Some(data) => Places { data: data.to_owned(), key, home: None },
+            None => Places { data: home.join("data"), key, home: Some(home) },
+        })
     }
+
+    /// Everything of one home.
+    pub(crate) fn of_home(home: &Path) -> Places {
+        Places { data: home.join("data"), key: home.join("operator.key"), home: Some(home.to_owned()) }
+    }
+}
+
+/// `INTERLOCK_HOME`, else `.interlock` in the user's own directory.
+pub(crate) fn home() -> Option<PathBuf> {
+    let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    variable("INTERLOCK_HOME").or_else(|| Some(variable("HOME")?.join(".interlock")))
 }
 
 pub(crate) fn run(arguments: &ServeArguments) -> Result<Outcome, Fault> {
@@ -114,6 +135,8 @@ struct Ready {
     /// Whose checkpoints these are.
     source: String,
     tls: Option<Tls>,
+    /// What proves to hooks who answers; taken once.
+    proving: Mutex<Option<LedgerKey>>,
     /// Held until the end.
     _data: DataDirectory,
 }
@@ -141,7 +164,10 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
             return Err(Refused::Fault(Fault::new("--tls-cert and --tls-key come together")));
         }
     };
-    let places = Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?;
+    let places = match &arguments.home {
+        Some(home) => Places::of_home(home),
+        None => Places::find(arguments.data.as_deref()).map_err(Refused::Fault)?,
+    };
     if let Some(home) = places.key.parent() {
         make_directory(home)?;
         check_files(home)?;
@@ -160,6 +186,8 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
     let signing =
         LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
     let signing = signing.with_reach(reach_of(data.path()));
+    let proving =
+        LedgerKey::open(data.path(), &entropy).map_err(interlock_runtime::ledger::RecoveryFault::Checkpoint)?;
     let (destinations, source) = (destinations_of(&bundle).map_err(invalid)?, signing.origin().to_owned());
     let attestation = Arc::new(AttestationKeys::open(data.path(), signing.origin())?);
     let ports = Ports {
@@ -182,6 +210,7 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
         destinations,
         source,
         tls,
+        proving: Mutex::new(Some(proving)),
         _data: data,
     })
 }
@@ -255,10 +284,14 @@ fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Fault::new(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(arguments.listen).await;
-        let listener =
-            listener.map_err(|error| Fault::new(format!("cannot listen on {}: {error}", arguments.listen)))?;
-        let address = listener.local_addr().map_err(|error| Fault::new(error.to_string()))?;
+        let listener = if arguments.socket_only {
+            None
+        } else {
+            let bound = TcpListener::bind(arguments.listen).await;
+            Some(bound.map_err(|error| Fault::new(format!("cannot listen on {}: {error}", arguments.listen)))?)
+        };
+        let address = listener.as_ref().map(TcpListener::local_addr).transpose();
+        let address = address.map_err(|error| Fault::new(error.to_string()))?;
         let gate = Arc::new(Gate::new(ready.ledger.clone(), Arc::clone(&ready.bundle)));
         let (entropy, telemetry) = (Arc::new(SystemEntropy::new()), reports.telemetry.clone());
         let service = Service::with_telemetry(gate, &ready.key, entropy, telemetry);
@@ -266,11 +299,30 @@ fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result
         let deliveries =
             start_deliveries(ready, reports).map_err(|fault| Fault::with_code(fault.code, fault.message))?;
         let service = service.with_deliveries(deliveries.iter().map(|sent| Arc::clone(sent.metrics())).collect());
-        let place = format!("{}://{address}", if ready.tls.is_some() { "https" } else { "http" });
+        let told_to_stop = Arc::new(Notify::new());
+        let socket = open_socket(ready, &service, &told_to_stop)?;
+        let place = match (address, &socket) {
+            (Some(address), _) => format!("{}://{address}", if ready.tls.is_some() { "https" } else { "http" }),
+            (None, Some((socket, _))) => socket.display().to_string(),
+            (None, None) => String::new(),
+        };
         reports.event(Level::Info, "start", "", &[("version", env!("CARGO_PKG_VERSION")), ("listen", &place)]);
-        print(welcome(ready, address, arguments.json).as_bytes())?;
+        if let Some(address) = address {
+            print(welcome(ready, address, arguments.json).as_bytes())?;
+        }
         let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
+        let stop = async {
+            tokio::select! {
+                () = stop => {}
+                () = told_to_stop.notified() => {}
+            }
+        };
         let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
+        if let Some((socket, answering)) = socket {
+            answering.end().await;
+            // Whoever comes now finds nobody, and starts the next one.
+            let _ = fs::remove_file(socket);
+        }
         // What did not arrive is in the outbox and sent after the next start.
         for sent in deliveries {
             sent.stop().await;
@@ -279,6 +331,26 @@ fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result
     })?;
     reports.event(Level::Info, "stop", "", &[]);
     Ok(Outcome::Clean)
+}
+
+/// Opens the door for coding agents, where there is a home for it. The token is new with each run.
+fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Result<Option<(PathBuf, Served)>, Fault> {
+    let Some(home) = &ready.places.home else { return Ok(None) };
+    let Some(key) = ready.proving.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
+    let home = fs::canonicalize(home).map_err(|error| Fault::new(format!("{}: {error}", home.display())))?;
+    let unwritable = |error: std::io::Error| Fault::new(format!("{}: {error}", home.join(daemon::RUN).display()));
+    daemon::make_run_directory(&home).map_err(unwritable)?;
+    let token = daemon::new_token(&home).map_err(unwritable)?;
+    let user_home = env::var("HOME").ok().filter(|user| !user.is_empty());
+    let on_path = env::var("PATH").unwrap_or_default();
+    let on_path = on_path.split(':').filter(|place| place.starts_with('/')).map(str::to_owned).collect();
+    let setup = HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop) };
+    let hooks = Hooks::new(Arc::clone(service), setup);
+    let hooks = hooks.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
+    let socket = home.join(daemon::SOCKET);
+    let served = serve_socket(Arc::new(hooks), &socket)
+        .map_err(|fault| Fault::with_code(Code::EnvironmentFiles, fault.to_string()))?;
+    Ok(Some((socket, served)))
 }
 
 /// How often a checkpoint is sent elsewhere.
@@ -335,7 +407,7 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
 }
 
 /// A word that a shell reads as it is.
-fn shell_word(text: &str) -> String {
+pub(crate) fn shell_word(text: &str) -> String {
     if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte)) {
         return text.to_owned();
     }

@@ -67,5 +67,11 @@ fn lint_and_explain_are_pinned() {
     check("explain_unknown.txt", 2, &run(&["explain", "QWED-AGENT-STATE-999"]));
     check("help.txt", 0, &run(&["--help"]));
     check("state_verify_help.txt", 0, &run(&["state", "verify", "--help"]));
+    check("gateway_help.txt", 0, &run(&["gateway", "--help"]));
+    check("install_help.txt", 0, &run(&["install", "--help"]));
+    check("uninstall_help.txt", 0, &run(&["uninstall", "--help"]));
+    check("init_help.txt", 0, &run(&["init", "--help"]));
+    check("hook_help.txt", 0, &run(&["hook", "--help"]));
+    check("doctor_help.txt", 0, &run(&["doctor", "--help"]));
     check("attest_verify_help.txt", 0, &run(&["attest", "verify", "--help"]));
 }

@@ -1,5 +1,6 @@
 //! The command, run as a user runs it.
 
+mod adoption;
 mod attest;
 mod audit;
 mod backup;
@@ -7,7 +8,11 @@ mod conformance;
 mod doctor;
 mod engines;
 mod faults;
+mod gateway;
 mod golden;
+mod home;
+mod hook;
+mod install;
 mod operator;
 mod recorded;
 mod serve;
@@ -15,6 +20,7 @@ mod telemetry;
 mod tls;
 mod usage;
 mod whole;
+mod workflow;
 
 use std::io::Write;
 use std::path::Path;

@@ -1,0 +1,309 @@
+//! The way to the daemon of this user: one request over its socket, one answer, within limits and by a deadline.
+//!
+//! What a request or an answer means is the caller's business. Who may ask is decided by the files: the socket lies in
+//! a directory that only its user may write.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use interlock_core::json::{self, Limits};
+use interlock_core::{Code, Digest, visible};
+use interlock_runtime::clock::{Entropy, SystemEntropy, hex};
+use interlock_runtime::ledger::is_proven;
+use interlock_runtime::startup::{check_files, make_directory};
+
+use crate::client::RawAnswer;
+use crate::{Fault, version};
+
+/// Where a home keeps what is of one run of the daemon.
+pub(crate) const RUN: &str = "run";
+/// Where the socket lies in a home.
+pub(crate) const SOCKET: &str = "run/interlock.sock";
+/// What a caller must know, in a file of its owner's alone.
+const TOKEN: &str = "run/token";
+/// Held by whoever starts the daemon.
+const START_LOCK: &str = "run/start.lock";
+/// What the daemon says while nobody listens.
+const LOG: &str = "run/daemon.log";
+/// How long to wait between two attempts to reach a daemon that starts.
+const RETRY: Duration = Duration::from_millis(3);
+/// How long to wait before another attempt to start one while the last is on its way out; longer each time.
+const RESTART: Duration = Duration::from_millis(30);
+const RESTART_MAX: Duration = Duration::from_secs(1);
+/// How much is read of what a daemon said that did not start.
+const LOG_BYTES_MAX: u64 = 600;
+/// The environment a daemon that hooks start gets: an agent's own could redirect it.
+const ENVIRONMENT: [&str; 7] = ["HOME", "PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
+
+/// The directory of one run of the daemon, its owner's alone.
+pub(crate) fn make_run_directory(home: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(home.join(RUN)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Draws the token of this run and leaves it for callers; what the daemon keeps is its SHA-256.
+pub(crate) fn new_token(home: &Path) -> io::Result<Digest> {
+    let mut random = [0; 32];
+    SystemEntropy::new().fill(&mut random)?;
+    let token = hex(&random);
+    let (path, partial) = (home.join(TOKEN), home.join(format!("{TOKEN}.new")));
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
+    file.write_all(token.as_bytes())?;
+    fs::rename(partial, path)?;
+    Ok(Digest::of_bytes(token.as_bytes()))
+}
+
+/// What the daemon answered.
+pub(crate) struct Told {
+    pub(crate) status: u16,
+    /// Its version, if it says so.
+    pub(crate) version: Option<String>,
+    pub(crate) body: String,
+}
+
+/// The daemon that runs.
+pub(crate) struct Running {
+    version: String,
+    process: u32,
+}
+
+/// The daemon of one home.
+pub(crate) struct Daemon {
+    home: PathBuf,
+    socket: PathBuf,
+    /// The SHA-256 of its key, if the caller knows it.
+    fingerprint: Option<Digest>,
+}
+
+impl Daemon {
+    pub(crate) fn of(home: &Path) -> Daemon {
+        Daemon { home: home.to_owned(), socket: home.join(SOCKET), fingerprint: None }
+    }
+
+    /// The same, believed only if it proves to hold this key.
+    pub(crate) fn pinned(self, fingerprint: Digest) -> Daemon {
+        Daemon { fingerprint: Some(fingerprint), ..self }
+    }
+
+    /// Starts a daemon unless one runs, and waits until it listens. Of many who try at once one starts it.
+    pub(crate) fn ensure(&self, deadline: Instant) -> Result<(), Fault> {
+        if UnixStream::connect(&self.socket).is_ok() {
+            return Ok(());
+        }
+        let trouble = |error: io::Error| Fault::new(format!("the Interlock daemon cannot be started: {error}"));
+        make_directory(&self.home).map_err(|fault| Fault::with_code(fault.code, fault.message))?;
+        make_run_directory(&self.home).map_err(trouble)?;
+        let mut options = OpenOptions::new();
+        let lock = options.write(true).create(true).truncate(false).mode(0o600).open(self.home.join(START_LOCK));
+        let lock = lock.map_err(trouble)?;
+        let (mut started, mut pause): (Option<Child>, Duration) = (None, RESTART);
+        while Instant::now() < deadline {
+            if UnixStream::connect(&self.socket).is_ok() {
+                return Ok(());
+            }
+            let is_over = match &mut started {
+                Some(child) => child.try_wait().map_err(trouble)?.is_some(),
+                None => false,
+            };
+            if is_over {
+                self.judge_end()?;
+                thread::sleep(pause.min(deadline.saturating_duration_since(Instant::now())));
+                pause = pause.saturating_mul(2).min(RESTART_MAX);
+            }
+            if is_over || (started.is_none() && lock.try_lock().is_ok()) {
+                started = Some(self.start().map_err(trouble)?);
+            }
+            thread::sleep(RETRY);
+        }
+        let next = format!("what it said is in {}", visible(&self.home.join(LOG).display().to_string()));
+        Err(Fault::new("the Interlock daemon did not start in time").and_then_do(next).transient())
+    }
+
+    /// Whether to try again after a daemon ended instead of listening: only if the one before it is still on its way out.
+    fn judge_end(&self) -> Result<(), Fault> {
+        let mut said = Vec::new();
+        let log = fs::File::open(self.home.join(LOG)).and_then(|log| log.take(LOG_BYTES_MAX).read_to_end(&mut said));
+        let said = if log.is_ok() { String::from_utf8_lossy(&said).into_owned() } else { String::new() };
+        if said.contains(Code::EnvironmentInUse.as_str()) {
+            return Ok(());
+        }
+        let said = if said.trim().is_empty() { "it said nothing" } else { said.trim() };
+        Err(Fault::new(format!("the Interlock daemon does not start: {}", visible(said)))
+            .and_then_do("ask a person to run `interlock doctor`"))
+    }
+
+    fn start(&self) -> io::Result<Child> {
+        let mut options = OpenOptions::new();
+        let log = options.write(true).create(true).truncate(true).mode(0o600).open(self.home.join(LOG))?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["serve", "--socket-only", "--home"]).arg(&self.home).env_clear();
+        command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        // Its own group, and none of the caller's streams: a host waits until they are closed.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).current_dir("/").process_group(0);
+        command.spawn()
+    }
+
+    /// What runs there, by its own word.
+    pub(crate) fn who(&self, deadline: Instant) -> Result<Running, Fault> {
+        let told = self.request("GET", "/daemon", &[], "", deadline)?;
+        let unclear = || Fault::new(format!("the daemon at {} does not say who it is", self.shown()));
+        let document = json::parse(&told.body, &Limits::CONFIG).map_err(|_| unclear())?;
+        let root = document.root();
+        let version = root.get("version").and_then(|version| Some(version.as_str()?.text().to_owned()));
+        let process = root.get("process").and_then(|process| process.as_number()?.to_i128());
+        let process = process.and_then(|process| u32::try_from(process).ok());
+        let (version, process) = version.zip(process).ok_or_else(unclear)?;
+        Ok(Running { version, process })
+    }
+
+    /// Puts a daemon of this version in the place of an older one. Of many who try at once, each stops the old one only.
+    pub(crate) fn replace_older(&self, deadline: Instant) -> Result<(), Fault> {
+        let running = self.who(deadline)?;
+        if version::is_newer(version::OWN, &running.version) {
+            self.post("/daemon/stop", &running.process.to_string(), deadline)?;
+            // It answers before it goes.
+            let still = |other: Running| other.process == running.process;
+            while Instant::now() < deadline && self.who(deadline).is_ok_and(still) {
+                thread::sleep(RETRY);
+            }
+        }
+        self.ensure(deadline)
+    }
+
+    fn token(&self) -> Result<String, Fault> {
+        let path = self.home.join(TOKEN);
+        fs::read_to_string(&path)
+            .map_err(|error| Fault::new(format!("{}: {error}", visible(&path.display().to_string()))).transient())
+    }
+
+    /// Sends a body to a path; answers with the status and the body, whatever they are.
+    ///
+    /// A fault before the request left says that nothing was changed; one after it cannot.
+    pub(crate) fn post(&self, path: &str, body: &str, deadline: Instant) -> Result<(u16, String), Fault> {
+        let told = self.request("POST", path, body.as_bytes(), "", deadline)?;
+        Ok((told.status, told.body))
+    }
+
+    /// The same for any method and bytes, with more headers.
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        headers: &str,
+        deadline: Instant,
+    ) -> Result<Told, Fault> {
+        // First the socket: that nobody listens says more than that a file is missing.
+        let stream = self.connect(deadline)?;
+        let token = self.token()?;
+        let mut random = [0; 16];
+        SystemEntropy::new().fill(&mut random).map_err(|error| Fault::new(error.to_string()))?;
+        let challenge = hex(&random);
+        let mut stream = Timed { stream, deadline };
+        let broken = |error: io::Error| {
+            let what = match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "did not answer in time".to_owned(),
+                io::ErrorKind::InvalidData => format!("answered with what is not HTTP: {error}"),
+                _ => format!("broke the connection off: {error}"),
+            };
+            let next = "it may have been done or not; look before you try again";
+            Fault::new(format!("the daemon at {} {what}", self.shown())).and_then_do(next).transient()
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nhost: interlock\r\nconnection: close\r\nuser-agent: interlock/{}\r\naccept: \
+             application/json\r\ncontent-type: application/json\r\nx-interlock-token: {}\r\nx-interlock-challenge: \
+             {challenge}\r\n{headers}content-length: {}\r\n\r\n",
+            env!("CARGO_PKG_VERSION"),
+            token.trim(),
+            body.len()
+        );
+        let sent = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(body));
+        sent.and_then(|()| stream.flush()).map_err(broken)?;
+        let answer = RawAnswer::read(&mut BufReader::new(stream)).map_err(broken)?;
+        if let Some(fingerprint) = self.fingerprint {
+            let proof = answer.proof.as_deref().unwrap_or("");
+            if !is_proven(fingerprint, &challenge, answer.body.as_bytes(), proof) {
+                let next =
+                    "ask a person to run `interlock doctor`; after a move of the home, `interlock install` again";
+                let message = format!("whoever listens at {} is not the daemon this was installed for", self.shown());
+                return Err(Fault::new(message).and_then_do(next));
+            }
+        }
+        let RawAnswer { status, version, body, .. } = answer;
+        Ok(Told { status, version, body })
+    }
+
+    /// A connection to our own daemon, or none at all: what others can put there may be theirs.
+    fn connect(&self, deadline: Instant) -> Result<UnixStream, Fault> {
+        let next = "nothing was changed; ask a person to run `interlock doctor`";
+        check_files(&self.socket).map_err(|fault| Fault::with_code(fault.code, fault.message).and_then_do(next))?;
+        connect_by(&self.socket, deadline).map_err(|error| {
+            let what = match error.kind() {
+                io::ErrorKind::TimedOut => "it takes no more connections".to_owned(),
+                io::ErrorKind::NotFound => "there is no such socket".to_owned(),
+                io::ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+                _ => error.to_string(),
+            };
+            let message = format!("the Interlock daemon does not run at {}: {what}", self.shown());
+            Fault::new(message).and_then_do(next).transient()
+        })
+    }
+
+    fn shown(&self) -> String {
+        visible(&self.socket.display().to_string())
+    }
+}
+
+/// Connects, or gives up at the deadline: the system itself would wait for ever while the queue of a listener is full.
+fn connect_by(socket: &Path, deadline: Instant) -> io::Result<UnixStream> {
+    let (connected, result) = channel();
+    let socket = socket.to_owned();
+    thread::spawn(move || {
+        // Whoever asked may have given up.
+        let _ = connected.send(UnixStream::connect(socket));
+    });
+    let left = deadline.saturating_duration_since(Instant::now());
+    result.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// A connection on which every call ends by the deadline, however slowly the other side drips.
+struct Timed {
+    stream: UnixStream,
+    deadline: Instant,
+}
+
+impl Timed {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}

@@ -1,0 +1,144 @@
+//! One file that is to be changed: where it really is, what it says, and how it is replaced in one go.
+//!
+//! Links are followed only where they lead to the same place of the person's: a link out of it could make us write
+//! anything anywhere.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use interlock_core::visible;
+use interlock_runtime::reach::own_user;
+
+use crate::Fault;
+
+/// The largest settings file that is edited.
+const BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// A file, as it was when it was looked at.
+pub(crate) struct TargetFile {
+    /// Where it really is, links resolved.
+    pub(crate) path: PathBuf,
+    /// What it said; nothing: there was none.
+    pub(crate) text: Option<String>,
+    /// Its mode, or the one it is to get.
+    mode: u32,
+    /// The mode of directories made for it.
+    directory_mode: u32,
+}
+
+impl TargetFile {
+    /// Looks at a file beneath a directory. `is_private`: what is made new is its owner's alone.
+    pub(crate) fn look(base: &Path, relative: &str, is_private: bool) -> Result<TargetFile, Fault> {
+        let named = base.join(relative);
+        let refused = |what: &str| {
+            Fault::new(format!("{} was left alone: {what}", shown(&named))).refused().and_then_do("nothing was changed")
+        };
+        let system = |error: io::Error| refused(&error.to_string());
+        let base = fs::canonicalize(base).map_err(system)?;
+        let (mode, directory_mode) = if is_private { (0o600, 0o700) } else { (0o644, 0o755) };
+        match fs::symlink_metadata(&named) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let path = resolve_missing(&named).map_err(system)?;
+                if !path.starts_with(&base) {
+                    return Err(refused("it lies behind a link that leads elsewhere"));
+                }
+                return Ok(TargetFile { path, text: None, mode, directory_mode });
+            }
+            Err(error) => return Err(system(error)),
+        }
+        let path = fs::canonicalize(&named).map_err(|_| refused("it is a link that leads nowhere"))?;
+        if !path.starts_with(&base) {
+            return Err(refused("it is a link that leads elsewhere"));
+        }
+        let found = fs::metadata(&path).map_err(system)?;
+        if !found.is_file() {
+            return Err(refused("it is not a file"));
+        }
+        if found.uid() != own_user() {
+            return Err(refused("it belongs to another user"));
+        }
+        if found.len() > BYTES_MAX {
+            return Err(refused("it is larger than any settings file"));
+        }
+        let mut bytes = Vec::new();
+        File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes)).map_err(system)?;
+        let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
+        Ok(TargetFile { path, text: Some(text), mode: found.mode() & 0o7777, directory_mode })
+    }
+
+    /// Puts another text in its place, or takes it away; all of it or nothing. Says which directories were made for it.
+    ///
+    /// A file that changed since it was looked at stays as it is: what was shown is not what would be written.
+    pub(crate) fn replace(&self, next: Option<&str>) -> Result<Vec<PathBuf>, Fault> {
+        let system = |error: io::Error| Fault::new(format!("{} cannot be written: {error}", shown(&self.path)));
+        let now = match fs::read(&self.path) {
+            Ok(bytes) => Some(bytes),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(system(error)),
+        };
+        if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
+            return Err(Fault::new(format!("{} was changed meanwhile, and was left alone", shown(&self.path)))
+                .and_then_do("try again")
+                .refused());
+        }
+        self.put(next).map_err(system)
+    }
+
+    /// Gives back what was there when it was looked at, whatever is there now.
+    pub(crate) fn give_back(&self) -> io::Result<()> {
+        self.put(self.text.as_deref()).map(drop)
+    }
+
+    fn put(&self, next: Option<&str>) -> io::Result<Vec<PathBuf>> {
+        let parent = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let Some(next) = next else {
+            match fs::remove_file(&self.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                Ok(()) | Err(_) => {}
+            }
+            if parent.exists() {
+                File::open(parent)?.sync_all()?;
+            }
+            return Ok(Vec::new());
+        };
+        let missing: Vec<PathBuf> =
+            parent.ancestors().take_while(|ancestor| !ancestor.exists()).map(Path::to_owned).collect();
+        DirBuilder::new().recursive(true).mode(self.directory_mode).create(parent)?;
+        let name = self.path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+        let partial = parent.join(format!(".{name}.interlock-{}", std::process::id()));
+        let written = (|| {
+            let mut options = OpenOptions::new();
+            let mut file = options.write(true).create_new(true).mode(self.mode).open(&partial)?;
+            file.write_all(next.as_bytes())?;
+            if self.text.is_some() {
+                file.set_permissions(fs::Permissions::from_mode(self.mode))?;
+            }
+            file.sync_all()?;
+            fs::rename(&partial, &self.path)?;
+            File::open(parent)?.sync_all()
+        })();
+        if written.is_err() {
+            let _ = fs::remove_file(&partial);
+        }
+        written.map(|()| missing)
+    }
+}
+
+/// Where a file would be that is not there yet: the nearest directory above it, links resolved, and the rest.
+fn resolve_missing(path: &Path) -> io::Result<PathBuf> {
+    for ancestor in path.ancestors().skip(1) {
+        if fs::symlink_metadata(ancestor).is_ok() {
+            let rest = path.strip_prefix(ancestor).map_err(io::Error::other)?;
+            return Ok(fs::canonicalize(ancestor)?.join(rest));
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// A path, safe to show.
+pub(crate) fn shown(path: &Path) -> String {
+    visible(&path.display().to_string())
+}

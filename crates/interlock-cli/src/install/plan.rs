@@ -1,0 +1,257 @@
+//! What a command would do to files: shown first, done together, undone together if one of them fails.
+
+use std::fs;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use interlock_core::json::quote;
+use interlock_core::{Digest, visible};
+use interlock_hosts::Host;
+use interlock_hosts::settings::{self, Base, Place, Scope, Wanted, places};
+
+use super::diff::difference;
+use super::file::{TargetFile, shown};
+use super::remembered::Record;
+use crate::Fault;
+use crate::style::{BAD, FAINT, GOOD, RESET};
+
+/// One file and what becomes of it.
+pub(crate) struct Step {
+    pub(crate) file: TargetFile,
+    /// What it is to say; nothing: it goes.
+    pub(crate) next: Option<String>,
+    /// What is different then, a line each.
+    pub(crate) changes: Vec<String>,
+    memory: Memory,
+}
+
+/// What is remembered of a step.
+enum Memory {
+    Nothing,
+    Keep(Box<Record>),
+    Forget(Box<Record>),
+}
+
+/// Where the settings of a host are edited.
+#[derive(Clone, Copy)]
+pub(crate) struct Ground<'g> {
+    pub(crate) scope: Scope,
+    /// The user's own directory, or the project's.
+    pub(crate) base: &'g Path,
+    /// The home of Interlock.
+    pub(crate) home: &'g Path,
+}
+
+impl Ground<'_> {
+    fn look(&self, place: &Place) -> Result<TargetFile, Fault> {
+        TargetFile::look(self.base, place.path, place.base == Base::Home)
+    }
+}
+
+impl Step {
+    /// A file of our own that is to be there.
+    pub(crate) fn write(file: TargetFile, text: String, what: String) -> Step {
+        Step { file, next: Some(text), changes: vec![what], memory: Memory::Nothing }
+    }
+
+    pub(crate) fn is_change(&self) -> bool {
+        self.file.text != self.next
+    }
+
+    fn state(&self) -> &'static str {
+        match (&self.file.text, &self.next) {
+            (before, after) if before == after => "unchanged",
+            (None, _) => "new",
+            (Some(_), Some(_)) => "edited",
+            (Some(_), None) => "removed",
+        }
+    }
+}
+
+/// What `install` does for a host.
+pub(crate) fn install(host: Host, ground: Ground<'_>, wanted: &Wanted) -> Result<Vec<Step>, Fault> {
+    let mut steps = Vec::new();
+    for place in places(host, ground.scope) {
+        let file = ground.look(&place)?;
+        let refused = |problem: settings::Problem| refusal(&file.path, &problem);
+        let edited = settings::install(host, &place, file.text.as_deref(), wanted).map_err(refused)?;
+        let path = path_text(&file.path)?;
+        let known = Record::of(ground.home, host, &file.path);
+        let is_ours = |record: &Record| file.text.as_deref().map(digest) == Some(record.after);
+        let (before, made) = match known {
+            // Installed again: what was there before is what was there before the first time.
+            Some(record) if is_ours(&record) => (record.before, record.made),
+            known => {
+                let stripped = settings::uninstall(host, &place, file.text.as_deref()).map_err(refused)?;
+                (stripped.text, known.map(|record| record.made).unwrap_or_default())
+            }
+        };
+        let record = Record {
+            host,
+            is_user: ground.scope == Scope::User,
+            base: path_text(ground.base)?,
+            path,
+            before,
+            after: digest(edited.text.as_deref().unwrap_or_default()),
+            made,
+        };
+        let memory = Memory::Keep(Box::new(record));
+        steps.push(Step { file, next: edited.text, changes: edited.changes, memory });
+    }
+    Ok(steps)
+}
+
+/// What `uninstall` does for a host.
+pub(crate) fn uninstall(host: Host, ground: Ground<'_>) -> Result<Vec<Step>, Fault> {
+    let mut steps = Vec::new();
+    for place in places(host, ground.scope) {
+        let file = ground.look(&place)?;
+        let known = Record::of(ground.home, host, &file.path);
+        let memory = |known: Option<Record>| known.map_or(Memory::Nothing, |record| Memory::Forget(Box::new(record)));
+        if let Some(record) = &known
+            && file.text.as_deref().map(digest) == Some(record.after)
+        {
+            let next = record.before.clone();
+            let changes = vec!["restored as it was, to the byte".to_owned()];
+            steps.push(Step { file, next, changes, memory: memory(known) });
+            continue;
+        }
+        let refused = |problem: settings::Problem| refusal(&file.path, &problem);
+        let edited = settings::uninstall(host, &place, file.text.as_deref()).map_err(refused)?;
+        let mut changes = edited.changes;
+        if !changes.is_empty() && known.is_some() {
+            changes.push("somebody changed the file since: only ours was taken out".to_owned());
+        }
+        steps.push(Step { file, next: edited.text, changes, memory: memory(known) });
+    }
+    Ok(steps)
+}
+
+/// Does all of it, or nothing.
+pub(crate) fn apply(steps: &[Step], home: &Path) -> Result<(), Fault> {
+    for (count, step) in steps.iter().enumerate() {
+        if let Err(fault) = apply_one(step, home) {
+            let undone: Vec<io::Result<()>> =
+                steps.iter().take(count).filter(|step| step.is_change()).map(|step| step.file.give_back()).collect();
+            let next = if undone.iter().all(Result::is_ok) {
+                "nothing was changed".to_owned()
+            } else {
+                "some files were changed already: `interlock uninstall` takes that back".to_owned()
+            };
+            return Err(fault.and_then_do(next));
+        }
+    }
+    Ok(())
+}
+
+fn apply_one(step: &Step, home: &Path) -> Result<(), Fault> {
+    match &step.memory {
+        Memory::Nothing if step.is_change() => step.file.replace(step.next.as_deref()).map(drop),
+        Memory::Nothing => Ok(()),
+        Memory::Keep(record) => {
+            record.write(home)?;
+            if !step.is_change() {
+                return Ok(());
+            }
+            let made = step.file.replace(step.next.as_deref())?;
+            if made.is_empty() {
+                return Ok(());
+            }
+            let made = made.iter().map(|path| path_text(path)).collect::<Result<_, _>>()?;
+            Record { made, ..Record::clone(record) }.write(home)
+        }
+        Memory::Forget(record) => {
+            if step.is_change() {
+                step.file.replace(step.next.as_deref())?;
+            }
+            if step.next.is_none() {
+                for directory in &record.made {
+                    // One that somebody uses by now stays.
+                    let _ = fs::remove_dir(directory);
+                }
+            }
+            record.forget(home);
+            Ok(())
+        }
+    }
+}
+
+/// The steps for people.
+pub(crate) fn show(steps: &[Step]) -> String {
+    let mut out = String::new();
+    for step in steps {
+        let state = match step.state() {
+            "new" => format!("{GOOD}new file{RESET}"),
+            "removed" => format!("{BAD}goes{RESET}"),
+            state => state.to_owned(),
+        };
+        out.push_str(&format!("{} ({state})\n", shown(&step.file.path)));
+        for change in &step.changes {
+            out.push_str(&format!("  {}\n", visible(change)));
+        }
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        for line in difference(&text(&step.file.text), &text(&step.next)).lines() {
+            let colour = match line.chars().next() {
+                Some('+') => GOOD,
+                Some('-') => BAD,
+                _ => FAINT,
+            };
+            out.push_str(&format!("    {colour}{line}{RESET}\n"));
+        }
+    }
+    out
+}
+
+/// The steps for programs: an array of objects.
+pub(crate) fn show_json(steps: &[Step]) -> String {
+    let rows: Vec<String> = steps
+        .iter()
+        .map(|step| {
+            let text = |text: &Option<String>| text.clone().unwrap_or_default();
+            let changes: Vec<String> = step.changes.iter().map(|change| quote(change)).collect();
+            format!(
+                "{{\"path\":{},\"state\":{},\"changes\":[{}],\"diff\":{}}}",
+                quote(&shown(&step.file.path)),
+                quote(step.state()),
+                changes.join(","),
+                quote(&difference(&text(&step.file.text), &text(&step.next)))
+            )
+        })
+        .collect();
+    format!("[{}]", rows.join(","))
+}
+
+/// Whether somebody can be asked, or need not be. Without a terminal it has to be said beforehand.
+pub(crate) fn askable(yes: bool, json: bool) -> Result<(), Fault> {
+    if yes || (!json && io::stdin().is_terminal()) {
+        return Ok(());
+    }
+    let next = "look with --dry-run, then say --yes";
+    Err(Fault::new("nothing was changed: there is nobody to ask").and_then_do(next))
+}
+
+/// Asks whether to go on.
+pub(crate) fn confirm(question: &str, yes: bool) -> Result<bool, Fault> {
+    if yes {
+        return Ok(true);
+    }
+    let mut err = anstream::stderr();
+    let _ = write!(err, "{question} [y/N] ").and_then(|()| err.flush());
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).map_err(|error| Fault::new(format!("no answer: {error}")))?;
+    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+}
+
+fn refusal(path: &Path, problem: &settings::Problem) -> Fault {
+    let next = "nothing was changed; mend the file, or leave this host out";
+    Fault::new(format!("{}: {problem}", shown(path))).refused().and_then_do(next)
+}
+
+fn digest(text: &str) -> Digest {
+    Digest::of_bytes(text.as_bytes())
+}
+
+/// A path as text: settings files are text.
+pub(crate) fn path_text(path: &Path) -> Result<String, Fault> {
+    path.to_str().map(str::to_owned).ok_or_else(|| Fault::new(format!("{} is not UTF-8", shown(path))))
+}
