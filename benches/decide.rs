@@ -64,6 +64,7 @@ fn asked(types: usize) -> Asked {
         matched: Vec::new(),
         certificate: None,
         hostile: false,
+        call: None,
     };
     Asked { bundle, agent, conversation: Conversation::default(), facts, evidence }
 }

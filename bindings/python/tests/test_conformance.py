@@ -20,8 +20,8 @@ def load() -> list[Any]:
     top = REPOSITORY / "conformance"
     cases = []
     for path in sorted(top.rglob("*")):
-        # The cases of the action gate, of rate limits and of the verifiers are not for this package.
-        elsewhere = ("gate", "rate", "math", "sql", "shell")
+        # The cases of the action gate, of rate limits, tool calls, workflows, MCP and verifiers are not for this package.
+        elsewhere = ("gate", "rate", "calls", "workflow", "mcp-control", "math", "sql", "shell")
         if path.is_dir() or path.name == "README.md" or path.relative_to(top).parts[0] in elsewhere:
             continue
         assert path.suffix == ".toml", f"{path} is read by nobody"

@@ -196,8 +196,9 @@ pub fn load() -> Vec<CaseFile> {
     let mut files = Vec::new();
     for path in files_under(&top) {
         let name = path.strip_prefix(&top).expect("below the top").to_str().expect("UTF-8").to_owned();
-        // These have cases of other forms: `gate.rs` and `rate.rs` read the first two, the tests of the verifiers the rest.
-        let elsewhere = ["gate/", "rate/", "math/", "sql/", "shell/"];
+        // These have cases of other forms: `gate.rs`, `rate.rs`, `calls.rs` and `workflow.rs` read the first four, the
+        // tests of the verifiers and of MCP the rest.
+        let elsewhere = ["gate/", "rate/", "calls/", "workflow/", "mcp-control/", "math/", "sql/", "shell/"];
         if name == "README.md" || elsewhere.iter().any(|folder| name.starts_with(folder)) {
             continue;
         }

@@ -5,6 +5,8 @@
 //! | how case files are read | [`conformance`] |
 //! | how cases of the action gate are read and run | [`gate`] |
 //! | how cases of rate limits are read and run | [`rate`] |
+//! | how cases of tool calls are read and run | [`calls`] |
+//! | how cases of workflows are read and run | [`workflow`] |
 //! | a server in this process, and a client for it | [`service`] |
 //! | what the disk can do without us | [`load`] |
 //! | the writer in worlds that crash | [`simulation`] |
@@ -12,6 +14,7 @@
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
 
+pub mod calls;
 pub mod conformance;
 pub mod faults;
 pub mod gate;
@@ -21,6 +24,7 @@ pub mod rate;
 pub mod reference;
 pub mod service;
 pub mod simulation;
+pub mod workflow;
 
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,8 @@
 //! itself that nothing happened that must not: one approval per step, no budget exceeded, hashes and rows sound, every
 //! ruling the same when it is decided again, and everything that was acknowledged still there.
 
+mod coding;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use interlock_core::action::{
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
     Body, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey, Role, StatusChanged, TokenRotated,
+    TransitionOutcome,
 };
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::Entropy;
@@ -24,6 +27,7 @@ use interlock_runtime::ledger::{
     Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
 };
 
+use self::coding::{CODER_HOUR_MAX, CODERS, Coding, Runs};
 use crate::generate::Random;
 
 /// What may go wrong in a transaction.
@@ -137,6 +141,11 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.key(id)
     }
 
+    fn run(&mut self, agent: &str) -> Result<Option<interlock_core::workflow::Run>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.run(agent)
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         step(self.plan, false)?;
         self.inner.texts_count(agent)
@@ -200,6 +209,7 @@ struct World {
     /// Decision ids whose answers were delivered.
     acknowledged: BTreeSet<String>,
     crashes: usize,
+    coding: Coding,
 }
 
 /// Runs the same commands on two stores and tells where they come to differ. `reopen` makes the second one anew from
@@ -210,6 +220,7 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
     let other_entropy = Counter::default();
     let mut commands = vec![Command::Activate(Arc::clone(&world.bundles[0]))];
     commands.extend((0..AGENTS).map(registration));
+    commands.extend((0..CODERS).map(|number| Coding::enrolment(number, Mode::Enforce)));
     for _ in 0..batches {
         let ours = run_batch(&mut world.store, &mut world.state, commands.clone(), world.now, &world.entropy);
         let theirs = run_batch(other.as_mut(), &mut other_state, commands, world.now, &other_entropy);
@@ -232,6 +243,7 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
         rows.executions.sort_unstable();
         rows.tokens.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
+        rows.runs.sort_by(|left, right| left.0.cmp(&right.0));
         format!("{rows:?}")
     });
     let texts = readers.each_mut().map(|reader| reader.texts(("", 0), usize::MAX).expect("texts"));
@@ -259,6 +271,12 @@ pub struct Summary {
     pub approvals: usize,
     /// Batches that failed.
     pub crashes: usize,
+    /// Calls of coding agents that passed.
+    pub calls: usize,
+    /// Transitions that were made.
+    pub moves: usize,
+    /// Calls that passed because a person agreed.
+    pub redeemed: usize,
 }
 
 /// Runs one world and checks what it left behind.
@@ -266,6 +284,7 @@ pub fn run(seed: u64, batches: usize) -> Result<Summary, String> {
     let mut world = World::new(seed)?;
     let mut first = vec![Command::Activate(Arc::clone(&world.bundles[0]))];
     first.extend((0..AGENTS).map(registration));
+    first.extend((0..CODERS).map(|number| Coding::enrolment(number, Mode::Enforce)));
     world.batch(first);
     for _ in 0..batches {
         world.turn();
@@ -323,6 +342,7 @@ impl World {
             sent: Vec::new(),
             acknowledged: BTreeSet::new(),
             crashes: 0,
+            coding: Coding::new(),
         })
     }
 
@@ -352,6 +372,12 @@ impl World {
         }
         for _ in 0..self.random.below(4) {
             let command = self.deed();
+            let place = self.random.below(commands.len() + 1);
+            commands.insert(place, command);
+        }
+        let mut reader = self.store.inner.clone();
+        for _ in 0..self.random.below(8) {
+            let command = self.coding.command(&mut self.random, &mut reader, &self.bundles);
             let place = self.random.below(commands.len() + 1);
             commands.insert(place, command);
         }
@@ -412,7 +438,7 @@ impl World {
             5..=7 => {
                 let waiting = ticket.and_then(|ticket| match ticket.subject {
                     TicketSubject::Action(action) => Some((ticket.agent, action.decision_id)),
-                    TicketSubject::Trust(_) => None,
+                    TicketSubject::Trust(_) | TicketSubject::Transition(_) => None,
                 });
                 let known = self.acknowledged.iter().next_back().map(|id| (agent.clone(), id.clone()));
                 let either = if self.random.one_in(2) { waiting.or(known) } else { known };
@@ -477,6 +503,7 @@ impl World {
             matched: Vec::new(),
             certificate: None,
             hostile: status == Status::Failed && self.random.one_in(4),
+            call: None,
         };
         let evidence = (!self.random.one_in(8)).then_some(evidence);
         let key = |n: usize| Digest::of(&["key", &n.to_string()]);
@@ -536,8 +563,14 @@ impl World {
             .collect::<Result<_, _>>()
             .map_err(|e| e.to_string())?;
         let approvals = self.check_entries(&entries)?;
+        let mut runs = Runs::default();
+        for entry in &entries {
+            runs.check(entry)?;
+        }
+        runs.compare(reader.as_mut())?;
         self.random.bits();
-        Ok(Summary { entries: report.entries, approvals, crashes: self.crashes })
+        let (calls, moves, redeemed) = (runs.passed, runs.moves, runs.redeemed);
+        Ok(Summary { entries: report.entries, approvals, crashes: self.crashes, calls, moves, redeemed })
     }
 
     /// The promises, counted from the entries by nothing that the gate uses.
@@ -562,11 +595,13 @@ impl World {
             let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { continue };
             let decision = ruled.ruling.decision.as_str();
             if matches!(decision, "APPROVED" | "CORRECTED" | "PENDING")
+                && facts.call.is_none()
                 && !taken.insert((agent, facts.conversation.as_str(), facts.step))
             {
                 return Err(format!("step {} of {} was taken twice", facts.step.get(), facts.conversation));
             }
-            if matches!(decision, "APPROVED" | "CORRECTED") {
+            // What a person agreed to was counted when that was said.
+            if matches!(decision, "APPROVED" | "CORRECTED") && ruled.redeemed.is_none() {
                 runs.entry(agent).or_default().push((entry.at, ruled.ruling.charge.cost_usd.0));
             }
         }
@@ -575,8 +610,10 @@ impl World {
                 let hour = runs.iter().filter(|(other, _)| *other <= *at && *other + HOUR_MS > *at).count();
                 let day: Vec<u64> =
                     runs.iter().filter(|(other, _)| other / DAY_MS == at / DAY_MS).map(|(_, cost)| *cost).collect();
-                let over = u64::try_from(hour).expect("small") > HOUR_MAX
-                    || u64::try_from(day.len()).expect("small") > DAY_MAX
+                let is_coder = (0..CODERS).any(|number| coding::coder_id(number) == **agent);
+                let (hour_max, day_max) = if is_coder { (CODER_HOUR_MAX, u64::MAX) } else { (HOUR_MAX, DAY_MAX) };
+                let over = u64::try_from(hour).expect("small") > hour_max
+                    || u64::try_from(day.len()).expect("small") > day_max
                     || day.iter().sum::<u64>() > DAY_COST_MAX.0;
                 if over {
                     return Err(format!("{agent} exceeded its budget: {hour} an hour, {day:?} a day"));
@@ -642,6 +679,11 @@ impl<'a> Tickets<'a> {
                     self.observed.insert(&ruled.decision_id);
                 }
                 self.opened.extend(ticket.map(|ticket| (ticket, (entry.at, Some(ruled.bundle)))));
+            }
+            Body::Transitioned(asked) => {
+                if let TransitionOutcome::Parked { approval_id, .. } = &asked.outcome {
+                    self.opened.insert(approval_id, (entry.at, Some(asked.bundle)));
+                }
             }
             Body::TrustRequested(requested) => {
                 self.opened.insert(&requested.approval_id, (entry.at, Some(requested.bundle)));

@@ -1,15 +1,18 @@
 //! Every format that was ever written must be read for ever. The golden files are never changed, only added to.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, EntryError, Frontier, leaf_hash};
 use interlock_runtime::attestation::{AttestationKeys, FILE_NAME, Jwks, verify};
-use interlock_runtime::ledger::{Checkpoint, LedgerKey, Recorded};
+use interlock_runtime::ledger::{Checkpoint, LedgerKey, Recorded, SqliteReader, SqliteStore, verify as verify_ledger};
+use interlock_testkit::gate::{create_key, register};
 use interlock_testkit::repository;
+use interlock_testkit::service::Server;
 
 fn golden(name: &str) -> String {
     let path: PathBuf = repository().join("crates/interlock-testkit/tests/golden").join(name);
@@ -80,11 +83,63 @@ fn entries_of_format_2() {
 }
 
 #[test]
+fn entries_of_format_3() {
+    let mut kinds = Vec::new();
+    let golden = golden("entries-3.jsonl");
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(entry.format, 3);
+        kinds.push(format!("{:?}", entry.kind));
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    kinds.sort();
+    kinds.dedup();
+    let expected = [
+        "AllowanceGiven",
+        "AllowanceTaken",
+        "ApprovalResolved",
+        "CallEnded",
+        "ModeChanged",
+        "Registered",
+        "Ruled",
+        "RunStarted",
+        "RunSteered",
+        "SessionBound",
+        "Transitioned",
+        "TurnEnded",
+    ];
+    assert_eq!(kinds, expected);
+    // Every shape that a body of these kinds can have.
+    for shape in [
+        r#""moved":{"#,
+        r#""parked":{"#,
+        r#""refused":{"#,
+        r#""unmet":["#,
+        r#""force":""#,
+        r#""steer":"stop""#,
+        r#""steer":"thaw""#,
+        r#""pause":"#,
+        r#""redeemed":""#,
+        r#""used":""#,
+        r#""observed":true"#,
+        r#""fact":""#,
+        r#""phase":{"#,
+        r#""fingerprint":""#,
+        r#""once":true"#,
+        r#""lifts":["#,
+        r#""session":"s1","by""#,
+        r#""dry_run":true"#,
+    ] {
+        assert!(golden.contains(shape), "{shape}");
+    }
+}
+
+#[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new) in [("\"format\":1", "\"format\":3"), ("\"rules\":1", "\"rules\":3")] {
+    for (old, new) in [("\"format\":1", "\"format\":4"), ("\"rules\":1", "\"rules\":4")] {
         let newer = line.replacen(old, new, 1);
-        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(3))), "{newer}");
+        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(4))), "{newer}");
     }
     assert!(Entry::from_bytes(line.replacen("\"at\":", "\"extra\":0,\"at\":", 1).as_bytes()).is_err());
 }
@@ -117,4 +172,91 @@ fn attestations_and_their_keys_of_format_1() {
     // Ed25519 has one signature for each text.
     let again = keys.attest(&recorded, None, Some(recorded.leaf)).expect("a token");
     assert_eq!(tokens.lines().nth(1), Some(again.as_str()), "signed as it was signed");
+}
+
+/// Every table and what is in it, as text; `runs` is new in the third layout.
+fn tables(path: &Path) -> BTreeMap<String, Vec<String>> {
+    let connection = rusqlite::Connection::open(path).expect("a database");
+    let mut names =
+        connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").expect("SQL");
+    let names: Vec<String> =
+        names.query_map([], |row| row.get(0)).expect("names").map(|name| name.expect("a name")).collect();
+    let rows_of = |name: &String| {
+        let mut select = connection.prepare(&format!("SELECT * FROM {name}")).expect("SQL");
+        let columns = select.column_count();
+        let mut rows = select.query([]).expect("rows");
+        let mut found = Vec::new();
+        while let Some(row) = rows.next().expect("a row") {
+            let values = (0..columns).map(|at| row.get::<_, rusqlite::types::Value>(at).expect("a value"));
+            found.push(format!("{:?}", values.collect::<Vec<_>>()));
+        }
+        found.sort();
+        found
+    };
+    names.iter().filter(|name| *name != "runs").map(|name| (name.clone(), rows_of(name))).collect()
+}
+
+/// A database as the second layout had it: rulings of the first format, then tickets, texts and keys.
+fn layout_2(directory: &Path) -> PathBuf {
+    let golden = repository().join("crates/interlock-testkit/tests/golden/data-1");
+    fs::copy(golden.join("ledger.db"), directory.join("ledger.db")).expect("a copy");
+    let bundle = Bundle::load("", &BTreeMap::new(), false).expect("a bundle");
+    let server = Server::start(Box::new(SqliteStore::open(directory).expect("a store")), None, bundle);
+    let mut client = server.client();
+    create_key(&mut client, r#"{"name":"ann","role":"approver"}"#).expect("a key");
+    let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    for step in 1..=3 {
+        let body = format!(
+            r#"{{"action":{{"type":"send_email","parameters":{{"n":{step}}}}},"context":{{"conversation_id":"c","step_number":{step}}}}}"#
+        );
+        let headers = [("x-agent-token", agent.token.as_str()), ("idempotency-key", &step.to_string())];
+        let asked = client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body).expect("an answer");
+        assert!(asked.body.contains("PENDING"), "{}", asked.body);
+    }
+    drop(server);
+    fs::remove_file(directory.join("ledger-layout-1.db")).expect("the first copy");
+    let path = directory.join("ledger.db");
+    let connection = rusqlite::Connection::open(&path).expect("a database");
+    connection
+        .execute_batch("DROP TABLE runs; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);")
+        .expect("older");
+    path
+}
+
+#[test]
+fn a_database_of_layout_2_becomes_one_of_layout_3_and_keeps_everything() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let path = layout_2(scratch.path());
+    let before = tables(&path);
+    for table in ["agents", "conversations", "entries", "kept", "operator_keys", "texts", "tickets", "tokens"] {
+        assert!(!before[table].is_empty(), "{table} has nothing to lose");
+    }
+    // It can be audited as it is.
+    let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
+    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    drop(reader);
+    let copy = scratch.path().join("ledger-layout-2.db");
+    fs::write(&copy, "not a copy of anything, and long enough to be looked at").expect("written");
+    let refused = SqliteStore::open(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
+    assert!(refused.contains("is no copy of this ledger"), "{refused}");
+    assert_eq!(tables(&path), before, "nothing was changed");
+    fs::remove_file(&copy).expect("removed");
+    drop(SqliteStore::open(scratch.path()).expect("migrated"));
+    assert_eq!(tables(&path), before);
+    let version = |path: &Path| {
+        let connection = rusqlite::Connection::open(path).expect("a database");
+        connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("a version")
+    };
+    assert_eq!((version(&path), version(&copy)), (3, 2));
+    let copied = tables(&copy);
+    assert!(copied.iter().all(|(name, rows)| name == "kept" || *rows == before[name]), "the copy differs");
+    assert_eq!(fs::metadata(&copy).expect("a file").permissions().mode() & 0o777, 0o600);
+    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    drop(reader);
+    // And a second time nothing happens.
+    drop(SqliteStore::open(scratch.path()).expect("opened"));
+    assert_eq!(tables(&path), before);
 }

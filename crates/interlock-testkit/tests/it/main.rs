@@ -3,6 +3,7 @@
 mod attestation;
 mod bad_requests;
 mod bundles;
+mod calls;
 mod codes;
 mod commit;
 mod conformance;
@@ -16,15 +17,19 @@ mod hostile;
 mod kill;
 mod manifests;
 mod metrics;
+mod paths;
 mod proofs;
 mod properties;
 mod races;
 mod rate;
+mod runs;
 mod simulation;
 mod state_service;
 mod stores;
 mod tickets;
 mod typed_loading;
+mod workflow_load;
+mod workflow_machine;
 
 #[test]
 fn the_shipped_example_runs() {

@@ -26,6 +26,9 @@ fn no_world_breaks_a_promise() {
                     all.entries += summary.entries;
                     all.approvals += summary.approvals;
                     all.crashes += summary.crashes;
+                    all.calls += summary.calls;
+                    all.moves += summary.moves;
+                    all.redeemed += summary.redeemed;
                 }
                 all
             })
@@ -36,6 +39,7 @@ fn no_world_breaks_a_promise() {
         // A world in which nothing happens proves nothing.
         let worlds = usize::try_from(seeds() / 2).expect("small");
         assert!(all.approvals > worlds * 3 && all.crashes > worlds, "{all:?}");
+        assert!(all.calls > worlds && all.moves > worlds / 4 && all.redeemed > worlds / 50, "{all:?}");
     }
 }
 

@@ -1,0 +1,105 @@
+//! The machine against the crate `statewright-engine` on the same definition: transitions a second, and whether they stay
+//! the same however many states there are.
+//!
+//!     cargo bench --bench workflow
+
+use std::fmt::Write;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use interlock_core::json::{self, Json, Limits};
+use interlock_core::workflow::{
+    self, Context, Format, Position, Run, Step, TransitionAsked, Workflow, move_to_state, transition,
+};
+use statewright_engine::{MachineDefinition, resolve_transition};
+
+/// How long one figure is taken for, and how often.
+const TIME: Duration = Duration::from_millis(300);
+const ROUNDS: usize = 7;
+
+/// A ring of states; every way on has two guards. They hold before the event as well: the other engine looks at what the
+/// event brings only afterwards.
+fn definition(states: usize) -> String {
+    let mut text = String::from(
+        r#"{"id":"ring","initial":"s0000","context":{"test_result":"pass","attempts":0,"coverage":81.5},
+           "guards":{"passed":{"field":"test_result","op":"eq","value":"pass"},
+                     "covered":{"field":"coverage","op":"gte","value":80}},"states":{"#,
+    );
+    for number in 0..states {
+        let next = (number + 1) % states;
+        let _ = write!(
+            text,
+            r#""s{number:04}":{{"allowed_tools":["Read","Edit"],"instructions":"Go on.","max_iterations":10,
+               "on":{{"NEXT":{{"target":"s{next:04}","guards":["passed","covered"]}},"FAIL":"failed"}}}},"#
+        );
+    }
+    text.push_str(r#""failed":{"type":"final"}}}"#);
+    text
+}
+
+const DATA: &str = r#"{"test_result":"pass","attempts":1,"rationale":"the tests are green"}"#;
+
+/// Transitions a second, the median of some rounds.
+fn rate(mut once: impl FnMut()) -> f64 {
+    let mut rates: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let (started, mut count) = (Instant::now(), 0_u32);
+            while started.elapsed() < TIME {
+                for _ in 0..100 {
+                    once();
+                }
+                count += 100;
+            }
+            f64::from(count) / started.elapsed().as_secs_f64()
+        })
+        .collect();
+    rates.sort_by(f64::total_cmp);
+    rates[ROUNDS / 2]
+}
+
+fn ours(text: &str) -> f64 {
+    // A bench goes round more often than a run may.
+    let text = text.replacen("{\"id\"", "{\"max_transitions\":100000,\"id\"", 1);
+    let loaded = workflow::load(&text, Format::Json, &workflow::Limits::MAX);
+    let workflow: Workflow = loaded.unwrap_or_else(|problems| panic!("{problems:?}")).workflow;
+    let document = json::parse(DATA, &Limits::STATE).expect("JSON");
+    let data = Context(Json::of(document.root()).as_object().expect("an object").clone());
+    let fresh = || Run { position: Some(Position::start(&workflow, "run_1".to_owned(), 0, None)), ..Run::default() };
+    let mut run = fresh();
+    rate(|| {
+        let asked = TransitionAsked { event: "NEXT", data: &data, expected_revision: None };
+        match transition(&workflow, black_box(&run), &asked, 0) {
+            Ok(Step::Move { id, .. }) => move_to_state(&mut run, &workflow, id, &data),
+            Ok(Step::Ask { .. }) => panic!("nobody is asked here"),
+            // The limit of transitions, which the other engine does not have.
+            Err(_) => run = fresh(),
+        }
+        black_box(&run);
+    })
+}
+
+fn theirs(text: &str) -> f64 {
+    let definition: MachineDefinition = serde_json::from_str(text).expect("a definition");
+    let data: serde_json::Value = serde_json::from_str(DATA).expect("JSON");
+    let (mut state, mut context) = (definition.initial.clone(), definition.context.clone());
+    rate(|| {
+        let moved = resolve_transition(black_box(&state), "NEXT", &data, &context, &definition).expect("a transition");
+        state = moved.new_state;
+        context = moved.new_context;
+        black_box(&context);
+    })
+}
+
+fn main() {
+    println!("states     ours/s    statewright/s   ratio");
+    let mut first = None;
+    for states in [3, 10, 100, 1_000] {
+        let text = definition(states);
+        let (ours, theirs) = (ours(&text), theirs(&text));
+        println!("{states:>6} {ours:>10.0} {theirs:>16.0} {:>7.1}", ours / theirs);
+        let base = *first.get_or_insert(ours);
+        if states == 1_000 {
+            println!("1,000 states cost {:.2} times what 3 do", base / ours);
+        }
+    }
+}

@@ -1,0 +1,998 @@
+//! Runs of coding agents through the real ledger, in memory and on disk: what passes, what a person's word is worth,
+//! what operators can do, and that the ledger says the same when everything is decided again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+
+use interlock_core::action::{
+    ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, CallEvidence, CallFacts, Check, Door,
+    Engine, Evidence, Facts, Mode, Permissions, PhaseEvidence, Profile, Risk, Status, StepNumber, TicketStatus, Trust,
+    Usage, Verdict,
+};
+use interlock_core::bundle::Bundle;
+use interlock_core::call::{Effect, Family};
+use interlock_core::json::{Json, Limits as JsonLimits, parse};
+use interlock_core::ledger::{
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, ModeChanged, Ruled, RunSteered, SessionBound, StatusChanged,
+    Steer, TokenRotated, TransitionOutcome, TurnEnded,
+};
+use interlock_core::rule::Then;
+use interlock_core::workflow::{Allowance, Context, Ended, Format, Limits, Run, Workflow, load};
+use interlock_core::{Code, Digest};
+use interlock_runtime::clock::SystemEntropy;
+use interlock_runtime::ledger::{
+    AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Ledger, MemoryStore, Ports, RunChange,
+    SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
+};
+use interlock_testkit::service::ManualClock;
+
+const AGENT: &str = "agent_0123456789abcdef0123456789abcdef";
+const EXPIRY_MS: u64 = 15 * 60_000;
+const FLOW: &str = r#"{"id":"fix","initial":"planning","context":{"tries":0},
+  "facts":{"tests":{"command":"make test"}},
+  "guards":{"passed":{"field":"observed.tests","op":"eq","value":0}},
+  "states":{
+    "planning":{"on":{"READY":"working","ASK":{"target":"working","requires_approval":true}},
+                "allowed_tools":["Read","Bash"],"max_iterations":5},
+    "working":{"on":{"DONE":{"target":"done","guard":"passed","requires_approval":true},"BACK":"planning"}},
+    "done":{"type":"final"}}}"#;
+
+fn workflow(text: &str) -> Arc<Workflow> {
+    Arc::new(load(text, Format::Json, &Limits::MAX).unwrap_or_else(|problems| panic!("{problems:?}")).workflow)
+}
+
+fn ann() -> Actor {
+    Actor { name: "ann".to_owned(), key_id: None }
+}
+
+fn data(text: &str) -> Context {
+    match Json::of(parse(text, &JsonLimits::STATE).expect("JSON").root()) {
+        Json::Object(members) => Context(members),
+        other => panic!("no object: {other:?}"),
+    }
+}
+
+/// A ledger with one coding agent.
+struct Fixture {
+    ledger: Ledger,
+    clock: Arc<ManualClock>,
+    bundle: Mutex<Arc<Bundle>>,
+    /// Workflows by digest, to read calls in their phases as the gate does.
+    flow: Mutex<Option<Arc<Workflow>>>,
+}
+
+fn bundle(text: &str) -> Arc<Bundle> {
+    Arc::new(Bundle::load(text, &BTreeMap::new(), false).expect("a bundle"))
+}
+
+impl Fixture {
+    fn start(store: Box<dyn Store>) -> Fixture {
+        Fixture::start_with(store, ManualClock::new())
+    }
+
+    fn start_with(store: Box<dyn Store>, clock: Arc<ManualClock>) -> Fixture {
+        let bundle = bundle("");
+        let ports = Ports {
+            store,
+            clock: Arc::<ManualClock>::clone(&clock),
+            entropy: Arc::new(SystemEntropy::new()),
+            checkpoint: None,
+        };
+        let ledger = Ledger::start(ports, Arc::clone(&bundle)).expect("a ledger");
+        Fixture { ledger, clock, bundle: Mutex::new(bundle), flow: Mutex::new(None) }
+    }
+
+    fn submit(&self, command: Command) -> Answer {
+        self.ledger.submit_and_wait(command)
+    }
+
+    fn done(&self, command: Command) -> Body {
+        match self.submit(command) {
+            Answer::Recorded(recorded) => recorded.entry.body,
+            other => panic!("not recorded: {other:?}"),
+        }
+    }
+
+    fn enrol(&self, mode: Mode, budget: BudgetLimits) {
+        let profile = Profile {
+            agent_id: AGENT.to_owned(),
+            name: "claude-code in shop".to_owned(),
+            kind: AgentKind::Autonomous,
+            principal_id: "local".to_owned(),
+            description: None,
+            framework: None,
+            model: None,
+            permissions: Permissions::default(),
+            budget,
+            created_at: 0,
+            registered_by: None,
+        };
+        let enrolment = Enrolment { profile: Box::new(profile), token: Digest::of(&["token"]), mode, by: ann() };
+        self.done(Command::Enrol(Box::new(enrolment.clone())));
+        assert!(matches!(self.submit(Command::Enrol(Box::new(enrolment))), Answer::Done), "once is enough");
+    }
+
+    fn change(&self, change: RunChange) -> Answer {
+        self.submit(Command::ChangeRun { agent: AGENT.to_owned(), change })
+    }
+
+    fn begin(&self, text: &str, session: Option<&str>) {
+        let workflow = workflow(text);
+        *self.flow.lock().expect("a lock") = Some(Arc::clone(&workflow));
+        let (run_id, session) = ("run_0123456789abcdef0123456789abcdef".to_owned(), session.map(str::to_owned));
+        let started = self.change(RunChange::Start { workflow, run_id, session, by: ann() });
+        assert!(matches!(started, Answer::Recorded(_)), "{started:?}");
+    }
+
+    fn run(&self) -> Run {
+        self.ledger.run(AGENT).expect("read").unwrap_or_default()
+    }
+
+    fn state(&self) -> String {
+        self.run().position.expect("a position").state
+    }
+
+    fn call(&self, ask: &Ask) -> Ruled {
+        let answer = self.submit(ask.command(&self.run(), &self.bundle.lock().expect("a lock")));
+        match answer {
+            Answer::Recorded(recorded) => recorded.entry.body.into_ruled().expect("a ruling"),
+            other => panic!("{ask:?}: {other:?}"),
+        }
+    }
+
+    fn decides(&self, ask: &Ask) -> (&'static str, Option<Code>) {
+        let ruled = self.call(ask);
+        (ruled.ruling.decision.as_str(), ruled.ruling.error.map(|error| error.code))
+    }
+
+    fn passes(&self, ask: &Ask) -> bool {
+        self.decides(ask) == ("APPROVED", None)
+    }
+
+    fn end(&self, ask: &Ask, exit_code: i64) -> Answer {
+        self.change(RunChange::CallEnded(Box::new(ask.ended(exit_code))))
+    }
+
+    fn event(&self, event: &str, said: &str, expected_revision: Option<u64>) -> TransitionOutcome {
+        let (agent, event) = (AGENT.to_owned(), event.to_owned());
+        let command = TransitionCommand { agent, event, data: data(said), expected_revision };
+        match self.done(Command::Transition(Box::new(command))) {
+            Body::Transitioned(made) => made.outcome,
+            other => panic!("no transition: {other:?}"),
+        }
+    }
+
+    fn refused(&self, event: &str, said: &str, expected_revision: Option<u64>) -> Code {
+        let before = self.run();
+        match self.event(event, said, expected_revision) {
+            TransitionOutcome::Refused { code, .. } => {
+                assert_eq!(self.run(), before, "a refused transition changed something");
+                code
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    fn parked(&self, event: &str) -> String {
+        match self.event(event, r#"{"why":"ready"}"#, None) {
+            TransitionOutcome::Parked { approval_id, .. } => approval_id,
+            other => panic!("not parked: {other:?}"),
+        }
+    }
+
+    fn resolve(&self, ticket: &str, verdict: Verdict) -> Answer {
+        self.submit(Command::Resolve { approval_id: ticket.to_owned(), verdict, by: ann(), reason: None })
+    }
+
+    fn refuses(&self, ticket: &str, verdict: Verdict) -> Code {
+        let before = self.run();
+        match self.resolve(ticket, verdict) {
+            Answer::Refused(code) => {
+                assert_eq!(self.run(), before, "a refused resolution changed something");
+                code
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    fn agrees(&self, ticket: &str) {
+        let resolved = self.resolve(ticket, Verdict::Approved);
+        assert!(matches!(resolved, Answer::Recorded(_)), "{resolved:?}");
+    }
+
+    fn steer(&self, steer: Steer) -> Answer {
+        self.change(RunChange::Steer(RunSteered { steer, by: ann(), reason: None }))
+    }
+
+    fn activate(&self, text: &str) {
+        let bundle = bundle(text);
+        self.done(Command::Activate(Arc::clone(&bundle)));
+        *self.bundle.lock().expect("a lock") = bundle;
+    }
+
+    fn set_status(&self, status: AgentStatus) {
+        let change = AgentChange::Status(StatusChanged { status, complaint: false, by: ann(), reason: None });
+        self.done(Command::Change { agent: AGENT.to_owned(), change });
+    }
+
+    fn set_mode(&self, mode: Mode) {
+        let change = AgentChange::Mode(ModeChanged { mode, by: ann(), reason: None });
+        self.done(Command::Change { agent: AGENT.to_owned(), change });
+    }
+
+    fn allow(&self, allowance: Allowance) {
+        let given = AllowanceGiven { allowance, by: ann(), reason: None };
+        assert!(matches!(self.change(RunChange::Allow(Box::new(given))), Answer::Recorded(_)));
+    }
+
+    fn is_sound(&self) {
+        self.ledger.with_reader(|reader| {
+            let report = verify(reader, None, &mut |_, _| {}).expect("verified");
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
+            let again = replay(reader, None, &mut |_, _| {}).expect("replayed");
+            assert_eq!((again.differences_count, again.findings.len()), (0, 0), "{again:?}");
+        });
+    }
+}
+
+/// A tool call with what was found by reading it.
+#[derive(Debug, Clone)]
+struct Ask {
+    tool: &'static str,
+    input: String,
+    session: &'static str,
+    call_id: Option<String>,
+    shell: Option<Effect>,
+    status: Status,
+    risk: Risk,
+    rules: Option<(Then, &'static str)>,
+    allowances: Vec<String>,
+    fact: Option<&'static str>,
+    files: Vec<&'static str>,
+    lines: u64,
+    hostile: bool,
+    claims: Usage,
+    dry_run: bool,
+}
+
+fn ask(tool: &'static str, input: &str) -> Ask {
+    let writes = matches!(tool, "Edit" | "Write");
+    Ask {
+        tool,
+        input: input.to_owned(),
+        session: "s1",
+        call_id: Some(format!("{tool} {input}")),
+        shell: (tool == "Bash").then_some(Effect::ReadOnly),
+        status: Status::Verified,
+        risk: Risk::Low,
+        rules: None,
+        allowances: Vec::new(),
+        fact: None,
+        files: if writes { vec!["a"] } else { Vec::new() },
+        lines: u64::from(writes),
+        hostile: false,
+        claims: Usage::default(),
+        dry_run: false,
+    }
+}
+
+/// A call that a rule wants a person to look at.
+fn asks(input: &str) -> Ask {
+    Ask { rules: Some((Then::Ask, "secrets")), ..ask("Read", input) }
+}
+
+impl Ask {
+    fn fingerprint(&self) -> Digest {
+        Digest::of(&[self.tool, ":", &self.input])
+    }
+
+    fn effects(&self) -> Vec<Effect> {
+        let by_tool = if matches!(self.tool, "Edit" | "Write") { Effect::Write } else { Effect::ReadOnly };
+        vec![self.shell.unwrap_or(by_tool)]
+    }
+
+    fn command(&self, run: &Run, bundle: &Bundle) -> Command {
+        let step = StepNumber::new(1).expect("a step");
+        let context = ActionContext { conversation: self.session.to_owned(), step, observed: None };
+        let mut facts = Facts::new(Door::Call, ActionName::parse(self.tool), self.fingerprint(), context);
+        facts.usage = self.claims;
+        facts.dry_run = self.dry_run;
+        facts.call = Some(Box::new(CallFacts {
+            place: None,
+            host: "claude-code".to_owned(),
+            tool: self.tool.to_owned(),
+            family: Family::parse(self.tool),
+            session: self.session.to_owned(),
+            process: Digest::of(&["process"]),
+            call_id: self.call_id.clone(),
+            subagent: None,
+        }));
+        let phase = run.position_for(self.session).map(|position| PhaseEvidence {
+            workflow: position.workflow,
+            state: position.state.clone(),
+            covered: None,
+            fact: self.fact.map(str::to_owned),
+        });
+        let evidence = Evidence {
+            bundle: bundle.digest(),
+            engine: Engine::ToolControl,
+            version: 1,
+            status: self.status,
+            risk: Some(self.risk),
+            checks: vec![Check { name: "by_hand".into(), passed: self.status == Status::Verified }],
+            rules: self.rules.map(|(then, _)| then),
+            matched: self.rules.iter().map(|(_, name)| (*name).to_owned()).collect(),
+            certificate: None,
+            hostile: self.hostile,
+            call: Some(Box::new(CallEvidence {
+                effects: self.effects(),
+                shell: self.shell,
+                edit_lines: self.lines,
+                files: self.files.iter().map(|file| Digest::of(&[file])).collect(),
+                known_by: Vec::new(),
+                allowances: self.allowances.clone(),
+                phase,
+            })),
+        };
+        let text = Some("{\"tool\":\"by hand\"}".into());
+        let evidence = Some(evidence);
+        Command::Call(Box::new(CallCommand { agent: AGENT.to_owned(), facts: Box::new(facts), evidence, text }))
+    }
+
+    fn ended(&self, exit_code: i64) -> CallEndReported {
+        CallEndReported {
+            session: self.session.to_owned(),
+            process: Digest::of(&["process"]),
+            call_id: self.call_id.clone(),
+            tool: self.tool.to_owned(),
+            fingerprint: self.fingerprint(),
+            is_command: self.tool == "Bash",
+            ok: Some(exit_code == 0),
+            exit_code: (self.tool == "Bash").then_some(exit_code),
+            result: None,
+            files: Vec::new(),
+        }
+    }
+}
+
+/// The same on every store.
+fn on_every_store(test: impl Fn(&Fixture)) {
+    let memory = Fixture::start(Box::new(MemoryStore::default()));
+    test(&memory);
+    memory.is_sound();
+    let scratch = tempfile::tempdir().expect("a directory");
+    let on_disk = Fixture::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")));
+    test(&on_disk);
+    on_disk.is_sound();
+    on_disk.ledger.stop().expect("stopped");
+}
+
+fn tests_pass(fixture: &Fixture, number: u32) {
+    let mut tests = Ask { fact: Some("tests"), shell: Some(Effect::Unknown), ..ask("Bash", "make test") };
+    tests.call_id = Some(format!("tests {number}"));
+    assert!(fixture.passes(&tests));
+    assert!(matches!(fixture.end(&tests, 0), Answer::Recorded(_)));
+}
+
+#[test]
+fn a_run_goes_along_its_definition_and_nowhere_else() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        assert_eq!(fixture.refused("READY", "{}", None), Code::WorkflowNoRun);
+        fixture.begin(FLOW, None);
+        assert!(fixture.passes(&ask("Read", "a")));
+        assert_eq!(fixture.decides(&ask("Edit", "a")), ("DENIED", Some(Code::WorkflowTool)));
+        let line = Ask { shell: Some(Effect::Write), ..ask("Bash", "touch a") };
+        assert_eq!(fixture.decides(&line), ("DENIED", Some(Code::ShellEffect)));
+        assert_eq!(fixture.run().position.expect("one").iterations, 1, "what is refused is not charged");
+        assert!(fixture.passes(&Ask { dry_run: true, ..ask("Read", "b") }), "a dry run answers");
+        assert_eq!(fixture.run().position.expect("one").iterations, 1, "and uses nothing up");
+        let revision = fixture.run().revision;
+        assert_eq!(fixture.refused("READY", "{}", Some(revision + 1)), Code::WorkflowRevision);
+        assert_eq!(fixture.refused("NEVER", "{}", None), Code::WorkflowEvent);
+        assert_eq!(fixture.refused("READY", r#"{"observed":{"tests":0}}"#, None), Code::WorkflowData);
+        assert!(matches!(fixture.event("READY", r#"{"tries":1}"#, Some(revision)), TransitionOutcome::Moved { .. }));
+        assert_eq!(fixture.refused("BACK", "{}", Some(revision)), Code::WorkflowRevision, "it has moved on");
+        assert_eq!(fixture.run().position.expect("one").context.text(), r#"{"tries":1}"#);
+        assert_eq!(fixture.refused("DONE", r#"{"lost":1}"#, None), Code::WorkflowGuard);
+        tests_pass(fixture, 1);
+        // A change after the tests, and the tests count no more.
+        let edit = ask("Edit", "a");
+        assert!(fixture.passes(&edit));
+        fixture.end(&edit, 0);
+        assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);
+        tests_pass(fixture, 2);
+        let ticket = fixture.parked("DONE");
+        assert_eq!(fixture.decides(&ask("Edit", "b")), ("DENIED", Some(Code::WorkflowParked)));
+        assert!(fixture.passes(&ask("Read", "c")));
+        fixture.agrees(&ticket);
+        let position = fixture.run().position.expect("one");
+        assert_eq!((position.state.as_str(), position.transitions), ("done", 2));
+        assert!(matches!(position.ended, Some(Ended::Final(_))));
+        assert_eq!(fixture.refused("BACK", "{}", None), Code::WorkflowEvent, "it is over");
+        assert!(fixture.passes(&ask("Edit", "d")), "the phase's limits are lifted");
+        let critical = Ask { risk: Risk::Critical, ..ask("Edit", "e") };
+        assert_eq!(fixture.decides(&critical), ("DENIED", Some(Code::TrustTooLow)), "the base policy is not");
+    });
+}
+
+#[test]
+fn a_transition_that_waits_is_made_once_a_person_agreed_and_only_if_it_still_could_be() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        // No.
+        let ticket = fixture.parked("ASK");
+        assert_eq!(fixture.refused("READY", "{}", None), Code::WorkflowParked, "one at a time");
+        assert!(matches!(fixture.resolve(&ticket, Verdict::Denied), Answer::Recorded(_)));
+        assert_eq!((fixture.state().as_str(), fixture.run().position.expect("one").parked), ("planning", None));
+        assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::ApprovalDecided);
+        // Too late.
+        let ticket = fixture.parked("ASK");
+        fixture.clock.advance(EXPIRY_MS);
+        assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::ApprovalExpired);
+        assert_eq!(fixture.refuses(&ticket, Verdict::Denied), Code::ApprovalExpired);
+        // Another bundle.
+        let ticket = fixture.parked("ASK");
+        fixture.activate("payloads = 'all'");
+        assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::ApprovalStale);
+        assert!(matches!(fixture.resolve(&ticket, Verdict::Denied), Answer::Recorded(_)), "no is still possible");
+        // Yes.
+        let ticket = fixture.parked("ASK");
+        fixture.set_status(AgentStatus::Suspended);
+        assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::AgentSuspended);
+        assert_eq!(fixture.refused("READY", "{}", None), Code::AgentSuspended);
+        fixture.set_status(AgentStatus::Active);
+        fixture.agrees(&ticket);
+        let position = fixture.run().position.expect("one");
+        assert_eq!(
+            (position.state.as_str(), position.context.text().as_str()),
+            ("working", r#"{"tries":0,"why":"ready"}"#)
+        );
+        // The guard held when it was asked, and does not when a person agrees: a change that waited meanwhile runs.
+        tests_pass(fixture, 1);
+        let slow = Ask { call_id: Some("slow".to_owned()), ..ask("Edit", "slow") };
+        let ticket = fixture.parked("DONE");
+        fixture.set_mode(Mode::Observe);
+        assert_eq!(fixture.decides(&slow), ("DENIED", Some(Code::WorkflowParked)), "shown, and it runs all the same");
+        fixture.set_mode(Mode::Enforce);
+        assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::ApprovalStale);
+        assert_eq!(fixture.state(), "working");
+    });
+}
+
+#[test]
+fn no_is_possible_whatever_became_of_the_run() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        for steer in [Steer::Stop, Steer::Force("planning".to_owned())] {
+            fixture.begin(FLOW, None);
+            let ticket = fixture.parked("ASK");
+            fixture.steer(steer);
+            assert_eq!(fixture.refuses(&ticket, Verdict::Approved), Code::ApprovalStale);
+            let run = fixture.run();
+            let denied = fixture.resolve(&ticket, Verdict::Denied);
+            assert!(matches!(denied, Answer::Recorded(_)), "{denied:?}");
+            assert_eq!(fixture.run(), run, "nothing waited any more");
+        }
+        // A ticket of an earlier run says nothing about the one there is now.
+        fixture.begin(FLOW, None);
+        let old = fixture.parked("ASK");
+        fixture.begin(FLOW, None);
+        let new = fixture.parked("ASK");
+        assert_eq!(fixture.refuses(&old, Verdict::Approved), Code::ApprovalStale);
+        assert!(matches!(fixture.resolve(&old, Verdict::Denied), Answer::Recorded(_)));
+        assert!(fixture.run().position.expect("one").parked.is_some_and(|parked| parked.approval_id == new));
+        fixture.agrees(&new);
+        assert_eq!(fixture.state(), "working");
+    });
+}
+
+/// A call that waits, and its ticket.
+fn waits(fixture: &Fixture, ask: &Ask) -> String {
+    let ruled = fixture.call(ask);
+    assert_eq!(ruled.ruling.decision.as_str(), "PENDING", "{ruled:?}");
+    ruled.ticket.expect("a ticket").approval_id
+}
+
+#[test]
+fn a_call_a_person_agreed_to_is_made_once_and_no_other_is() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let call = asks("secret");
+        let ticket = waits(fixture, &call);
+        let denied = waits(fixture, &asks("other"));
+        fixture.agrees(&ticket);
+        assert!(matches!(fixture.resolve(&denied, Verdict::Denied), Answer::Recorded(_)));
+        assert_eq!(fixture.decides(&asks("third")).0, "PENDING", "another call");
+        assert_eq!(fixture.decides(&asks("other")).0, "PENDING", "the one that was denied");
+        let dry = fixture.call(&Ask { dry_run: true, ..call.clone() });
+        assert_eq!((dry.ruling.decision.as_str(), dry.redeemed), ("APPROVED", None), "a dry run uses nothing up");
+        let made = fixture.call(&call);
+        assert_eq!((made.ruling.decision.as_str(), made.redeemed.as_deref()), ("APPROVED", Some(ticket.as_str())));
+        let row = fixture.ledger.ticket(&ticket).expect("read").expect("a ticket");
+        assert!(row.spent && row.status(fixture.ledger.now()) == TicketStatus::Approved);
+        assert!(fixture.run().granted.is_empty());
+        assert_eq!(fixture.decides(&call).0, "PENDING", "a second time");
+    });
+}
+
+#[test]
+fn what_a_person_agreed_to_ends_with_its_time_the_bundle_the_trust_and_the_agent() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let granted = |input: &str| {
+            let call = asks(input);
+            let ticket = waits(fixture, &call);
+            fixture.agrees(&ticket);
+            call
+        };
+        let call = granted("expires");
+        fixture.clock.advance(EXPIRY_MS - 1);
+        let late = granted("expires later");
+        fixture.clock.advance(1);
+        assert_eq!(fixture.decides(&call).0, "PENDING", "its time is over");
+        assert!(fixture.passes(&late), "and that of the other is not");
+        let call = granted("bundle");
+        fixture.activate("payloads = 'all'");
+        assert_eq!(fixture.decides(&call).0, "PENDING", "another bundle");
+        let call = granted("suspended");
+        fixture.set_status(AgentStatus::Suspended);
+        assert_eq!(fixture.decides(&call), ("DENIED", Some(Code::AgentSuspended)));
+        fixture.set_status(AgentStatus::Active);
+        // Hostile text costs two levels.
+        let call = granted("trust");
+        let attack = Ask { status: Status::Failed, hostile: true, ..ask("Bash", "attack") };
+        assert_eq!(fixture.decides(&attack).0, "DENIED");
+        assert_eq!(fixture.ledger.agent(AGENT).expect("read").expect("one").trust, Trust::Untrusted);
+        assert_eq!(fixture.decides(&call).0, "PENDING", "who is trusted less now is not whom the person agreed to");
+    });
+}
+
+#[test]
+fn an_agreement_is_charged_once() {
+    on_every_store(|fixture| {
+        let budget = BudgetLimits { max_requests_per_hour: Some(2), ..BudgetLimits::default() };
+        fixture.enrol(Mode::Enforce, budget);
+        assert!(fixture.passes(&ask("Read", "a")));
+        let call = asks("secret");
+        let ticket = waits(fixture, &call);
+        fixture.agrees(&ticket);
+        // The second request of the hour is the one that the person agreed to.
+        assert_eq!(fixture.decides(&ask("Read", "b")), ("BUDGET_EXCEEDED", Some(Code::BudgetRate)));
+        assert_eq!(fixture.decides(&asks("third")), ("BUDGET_EXCEEDED", Some(Code::BudgetRate)));
+        let made = fixture.call(&call);
+        assert_eq!((made.ruling.decision.as_str(), made.redeemed), ("APPROVED", Some(ticket)), "{:?}", made.ruling);
+        let now = fixture.ledger.now();
+        assert_eq!(fixture.ledger.agent(AGENT).expect("read").expect("one").spent.hour_requests(now), 2);
+        assert_eq!(fixture.decides(&call), ("BUDGET_EXCEEDED", Some(Code::BudgetRate)), "a second time it is not paid");
+    });
+}
+
+#[test]
+fn an_agreement_is_not_spent_by_a_report_and_once_more_by_the_call() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let call = asks("secret");
+        let ruled = fixture.call(&call);
+        fixture.agrees(&ruled.ticket.as_ref().expect("a ticket").approval_id);
+        let token = Digest::of(&["a token somebody has"]);
+        let change = AgentChange::Token(TokenRotated { token, by: ann(), reason: None });
+        fixture.done(Command::Change { agent: AGENT.to_owned(), change });
+        let (agent, decision_id) = (AGENT.to_owned(), ruled.decision_id);
+        let usage = Usage::default();
+        let execution = Execution { agent, token, decision_id, success: true, result_hash: None, usage };
+        let reported = fixture.submit(Command::Execute(Box::new(execution.clone())));
+        assert!(matches!(reported, Answer::Refused(Code::ExecutionNotAllowed)), "{reported:?}");
+        assert!(fixture.passes(&call));
+        assert!(!matches!(fixture.submit(Command::Execute(Box::new(execution))), Answer::Recorded(_)));
+    });
+}
+
+fn allowance(number: u8, call: &Ask) -> Allowance {
+    Allowance {
+        allowance_id: format!("allow_{number:032}"),
+        decision_id: String::new(),
+        fingerprint: Some(call.fingerprint()),
+        tool: call.tool.to_owned(),
+        command: None,
+        path: None,
+        lifts: Vec::new(),
+        until: None,
+        session: None,
+        once: false,
+    }
+}
+
+/// The call as the gate reads it once there is this allowance.
+fn under(call: &Ask, allowance: &Allowance) -> Ask {
+    Ask { allowances: vec![allowance.allowance_id.clone()], ..call.clone() }
+}
+
+#[test]
+fn an_allowance_answers_for_what_it_lists_as_long_as_it_counts() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let unsure = |input: &str| Ask { status: Status::Uncertain, risk: Risk::High, ..ask("Bash", input) };
+        let pending = ("PENDING", Some(Code::TrustNeedsApproval));
+        // One that nobody gave is none, whatever the evidence says.
+        let call = unsure("make a");
+        let own = allowance(1, &call);
+        assert_eq!(fixture.decides(&under(&call, &own)), pending);
+        fixture.allow(own.clone());
+        assert!(fixture.passes(&under(&call, &own)));
+        assert_eq!(fixture.decides(&unsure("make b")), pending, "exactly that call");
+        assert!(matches!(
+            fixture.change(RunChange::Disallow(AllowanceTaken { allowance_id: own.allowance_id.clone(), by: ann() })),
+            Answer::Recorded(_)
+        ));
+        assert_eq!(fixture.decides(&under(&call, &own)), pending, "it was taken back");
+        // Once.
+        let call = unsure("make once");
+        let once = Allowance { once: true, ..allowance(2, &call) };
+        fixture.allow(once.clone());
+        assert_eq!(fixture.call(&under(&call, &once)).used, Some(once.allowance_id.clone()));
+        assert_eq!(fixture.decides(&under(&call, &once)), pending, "it is used up");
+        // Until.
+        let call = unsure("make until");
+        let until = Allowance { until: Some(fixture.ledger.now() + 1_000), ..allowance(3, &call) };
+        fixture.allow(until.clone());
+        fixture.clock.advance(999);
+        assert!(fixture.passes(&under(&call, &until)));
+        fixture.clock.advance(1);
+        assert_eq!(fixture.decides(&under(&call, &until)), pending, "its time is over");
+        // In a session.
+        let call = unsure("make session");
+        let session = Allowance { session: Some("s2".to_owned()), ..allowance(4, &call) };
+        fixture.allow(session.clone());
+        assert_eq!(fixture.decides(&under(&call, &session)), pending, "another session");
+        assert!(fixture.passes(&Ask { session: "s2", ..under(&call, &session) }));
+        // It answers for the rules it lists.
+        let call = Ask { status: Status::Uncertain, ..asks("key") };
+        let other = Allowance { lifts: vec!["egress".to_owned()], ..allowance(5, &call) };
+        fixture.allow(other.clone());
+        assert_eq!(fixture.decides(&under(&call, &other)), pending);
+        let lifts = Allowance { lifts: vec!["secrets".to_owned()], ..allowance(6, &call) };
+        fixture.allow(lifts.clone());
+        assert!(fixture.passes(&under(&call, &lifts)));
+    });
+}
+
+#[test]
+fn an_allowance_lifts_no_denial_no_phase_no_budget_and_no_failure() {
+    on_every_store(|fixture| {
+        let budget = BudgetLimits { max_requests_per_hour: Some(1), ..BudgetLimits::default() };
+        fixture.enrol(Mode::Enforce, budget);
+        let mut number = 10;
+        let mut allowed = |call: &Ask| {
+            number += 1;
+            let all = vec!["secrets".to_owned(), "own".to_owned()];
+            let given = Allowance { lifts: all, ..allowance(number, call) };
+            fixture.allow(given.clone());
+            under(call, &given)
+        };
+        let denied = allowed(&Ask { rules: Some((Then::Deny, "own")), ..ask("Read", "denied") });
+        assert_eq!(fixture.decides(&denied), ("DENIED", Some(Code::ToolNotAllowed)));
+        let failed = allowed(&Ask { status: Status::Failed, ..ask("Read", "failed") });
+        assert_eq!(fixture.decides(&failed), ("DENIED", Some(Code::VerificationFailed)));
+        fixture.begin(FLOW, None);
+        let phase = allowed(&ask("Edit", "phase"));
+        assert_eq!(fixture.decides(&phase), ("DENIED", Some(Code::WorkflowTool)));
+        let line = allowed(&Ask { shell: Some(Effect::Destructive), risk: Risk::Critical, ..ask("Bash", "rm a") });
+        assert_eq!(fixture.decides(&line), ("DENIED", Some(Code::ShellEffect)));
+        let one = allowed(&ask("Read", "one"));
+        let two = allowed(&ask("Read", "two"));
+        assert!(fixture.passes(&one));
+        assert_eq!(fixture.decides(&two), ("BUDGET_EXCEEDED", Some(Code::BudgetRate)));
+        assert_eq!(fixture.run().allowances.len(), 6, "none was used up");
+    });
+}
+
+#[test]
+fn what_is_only_shown_is_recorded_as_it_is_counts_for_nothing_and_costs_no_trust() {
+    for paused in [false, true] {
+        on_every_store(|fixture| {
+            fixture.enrol(if paused { Mode::Enforce } else { Mode::Observe }, BudgetLimits::default());
+            fixture.begin(FLOW, None);
+            if paused {
+                let until = fixture.ledger.now() + 1_000;
+                assert!(matches!(fixture.steer(Steer::Pause(until)), Answer::Recorded(_)));
+            }
+            for number in 0..60 {
+                let call = Ask { risk: Risk::Critical, ..ask("Read", &format!("critical {number}")) };
+                let ruled = fixture.call(&call);
+                assert_eq!((ruled.ruling.decision.as_str(), ruled.observed), ("DENIED", true));
+                fixture.end(&call, 0);
+            }
+            let ruled = fixture.call(&ask("Edit", "a"));
+            assert_eq!(ruled.ruling.error.map(|error| error.code), Some(Code::WorkflowTool));
+            assert_eq!(fixture.run().open.len(), 1, "it runs, so its end is awaited");
+            assert_eq!(fixture.run().position.expect("one").iterations, 0);
+            let agent = fixture.ledger.agent(AGENT).expect("read").expect("one");
+            assert_eq!((agent.trust, agent.record.is_empty()), (Trust::Autonomous, true));
+            // Whoever is suspended is refused in any mode.
+            fixture.set_status(AgentStatus::Suspended);
+            let ruled = fixture.call(&ask("Read", "suspended"));
+            assert!(!ruled.observed && ruled.ruling.decision.as_str() == "DENIED");
+            fixture.set_status(AgentStatus::Active);
+            if paused {
+                fixture.clock.advance(1_000);
+                assert!(!fixture.call(&ask("Edit", "b")).observed, "the pause is over");
+            } else {
+                fixture.set_mode(Mode::Enforce);
+                assert!(!fixture.call(&ask("Edit", "b")).observed, "refusals hold again");
+            }
+        });
+    }
+}
+
+#[test]
+fn refusals_of_a_phase_cost_no_trust_and_others_do() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        let trust = || fixture.ledger.agent(AGENT).expect("read").expect("one").trust;
+        for number in 0..60 {
+            assert_eq!(fixture.decides(&ask("Edit", &number.to_string())).1, Some(Code::WorkflowTool));
+        }
+        assert_eq!(trust(), Trust::Autonomous);
+        for number in 0..50 {
+            let call = Ask { risk: Risk::Critical, ..ask("Read", &format!("c{number}")) };
+            assert_eq!(fixture.decides(&call).0, "DENIED");
+        }
+        assert_eq!(trust(), Trust::Supervised);
+    });
+}
+
+#[test]
+fn a_call_that_nobody_judged_freezes_the_run_until_an_operator_looked() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        let read = ask("Read", "a");
+        assert!(fixture.passes(&read));
+        // What was executed is not what was judged.
+        let other = Ask { call_id: read.call_id.clone(), ..ask("Read", "b") };
+        assert!(matches!(fixture.end(&other, 0), Answer::Recorded(_)));
+        assert!(fixture.run().frozen.is_some());
+        assert_eq!(fixture.decides(&ask("Read", "c")), ("DENIED", Some(Code::WorkflowFrozen)));
+        assert_eq!(fixture.refused("READY", "{}", None), Code::WorkflowFrozen);
+        fixture.steer(Steer::Thaw);
+        assert!(fixture.run().frozen.is_none() && fixture.run().open.is_empty());
+        assert!(fixture.passes(&ask("Read", "c")));
+        // An end without a beginning.
+        fixture.end(&ask("Bash", "never judged"), 0);
+        assert!(fixture.run().frozen.is_some());
+        fixture.steer(Steer::Thaw);
+        // A turn that ended takes its calls with it, and only a turn that had some is recorded.
+        assert!(fixture.passes(&ask("Read", "d")));
+        let turn = || fixture.change(RunChange::TurnEnded(TurnEnded { process: Digest::of(&["process"]) }));
+        assert!(matches!(turn(), Answer::Recorded(_)) && fixture.run().open.is_empty());
+        assert!(matches!(turn(), Answer::Done));
+        let bind = || fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned() }));
+        assert!(matches!(bind(), Answer::Recorded(_)) && matches!(bind(), Answer::Done));
+    });
+}
+
+#[test]
+fn an_operator_moves_and_stops_a_run_within_its_definition() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        let before = fixture.run();
+        let nowhere = fixture.steer(Steer::Force("nowhere".to_owned()));
+        assert!(matches!(nowhere, Answer::Refused(_)), "{nowhere:?}");
+        assert_eq!(fixture.run(), before);
+        fixture.steer(Steer::Force("done".to_owned()));
+        assert!(matches!(fixture.run().position.expect("one").ended, Some(Ended::Final(_))));
+        fixture.steer(Steer::Force("working".to_owned()));
+        assert!(fixture.passes(&ask("Edit", "a")), "it goes on");
+        fixture.steer(Steer::Stop);
+        assert_eq!(fixture.refused("BACK", "{}", None), Code::WorkflowEvent, "it is over");
+        assert!(fixture.passes(&ask("Edit", "b")), "no phase holds any more");
+        // A run that only one session is in.
+        fixture.begin(FLOW, Some("s1"));
+        assert_eq!(fixture.decides(&ask("Edit", "c")), ("DENIED", Some(Code::WorkflowTool)));
+        assert!(fixture.passes(&Ask { session: "s2", ..ask("Edit", "d") }), "another session is not in it");
+        assert_eq!(fixture.run().position.expect("one").iterations, 0);
+    });
+}
+
+#[test]
+fn a_fact_of_one_run_says_nothing_in_the_next() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        fixture.event("READY", "{}", None);
+        let tests = Ask { fact: Some("tests"), shell: Some(Effect::Unknown), ..ask("Bash", "make test") };
+        assert!(fixture.passes(&tests));
+        // The next workflow means another command by the same name.
+        fixture.begin(&FLOW.replace("make test", "make all-tests"), None);
+        fixture.end(&tests, 0);
+        assert!(fixture.run().seen.facts.is_empty(), "{:?}", fixture.run().seen);
+        fixture.event("READY", "{}", None);
+        assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);
+    });
+}
+
+#[test]
+fn of_many_calls_at_once_as_many_pass_as_the_phase_allows() {
+    on_every_store(|fixture| {
+        let budget = BudgetLimits { max_requests_per_hour: None, ..BudgetLimits::default() };
+        fixture.enrol(Mode::Enforce, budget);
+        for round in 0..3 {
+            fixture.begin(FLOW, None);
+            let (run, bundle) = (fixture.run(), Arc::clone(&fixture.bundle.lock().expect("a lock")));
+            let barrier = Barrier::new(64);
+            let decided: Vec<_> = thread::scope(|scope| {
+                let threads: Vec<_> = (0..64)
+                    .map(|number| {
+                        let (barrier, run, bundle) = (&barrier, &run, &bundle);
+                        scope.spawn(move || {
+                            let call = ask("Read", &format!("{round} {number}"));
+                            barrier.wait();
+                            fixture.submit(call.command(run, bundle))
+                        })
+                    })
+                    .collect();
+                threads.into_iter().map(|thread| thread.join().expect("a thread")).collect()
+            });
+            let codes: Vec<Option<Code>> = decided
+                .into_iter()
+                .map(|answer| match answer {
+                    Answer::Recorded(recorded) => {
+                        let ruled = recorded.entry.body.into_ruled().expect("a ruling");
+                        ruled.ruling.error.map(|error| error.code)
+                    }
+                    other => panic!("{other:?}"),
+                })
+                .collect();
+            assert_eq!(codes.iter().filter(|code| code.is_none()).count(), 5);
+            assert_eq!(codes.iter().filter(|code| **code == Some(Code::WorkflowIterations)).count(), 59);
+            assert_eq!(fixture.run().position.expect("one").iterations, 5);
+        }
+    });
+}
+
+#[test]
+fn a_call_read_in_another_phase_has_to_be_read_again() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let before = fixture.run();
+        fixture.begin(FLOW, None);
+        let bundle = Arc::clone(&fixture.bundle.lock().expect("a lock"));
+        let planning = fixture.run();
+        assert!(matches!(fixture.submit(ask("Read", "a").command(&before, &bundle)), Answer::NeedsEvidence(_)));
+        fixture.event("READY", "{}", None);
+        assert!(matches!(fixture.submit(ask("Read", "a").command(&planning, &bundle)), Answer::NeedsEvidence(_)));
+        assert!(fixture.passes(&ask("Read", "a")));
+    });
+}
+
+/// A data directory in which everything happened, and what was known at the end.
+fn everything(directory: &Path) -> (Run, String) {
+    let fixture = Fixture::start(Box::new(SqliteStore::open(directory).expect("a store")));
+    fixture.enrol(Mode::Enforce, BudgetLimits::default());
+    fixture.begin(FLOW, None);
+    assert!(fixture.passes(&ask("Read", "a")));
+    fixture.event("READY", r#"{"n":7}"#, None);
+    tests_pass(&fixture, 1);
+    let open = ask("Read", "open");
+    assert!(fixture.passes(&open));
+    let granted = asks("granted");
+    let ticket = waits(&fixture, &granted);
+    fixture.agrees(&ticket);
+    fixture.allow(Allowance { lifts: vec!["secrets".to_owned()], ..allowance(1, &granted) });
+    waits(&fixture, &asks("waits"));
+    fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned() }));
+    fixture.steer(Steer::Pause(1));
+    fixture.parked("DONE");
+    fixture.is_sound();
+    let run = fixture.run();
+    fixture.ledger.stop().expect("stopped");
+    (run, ticket)
+}
+
+#[test]
+fn a_run_is_the_same_after_a_restart() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (run, ticket) = everything(scratch.path());
+    let fixture = Fixture::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")));
+    assert_eq!(fixture.run(), run);
+    // The writer has forgotten the workflow, and reads it from the ledger.
+    assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowParked);
+    assert!(fixture.passes(&ask("Read", "b")));
+    assert_eq!(fixture.run().position.expect("one").iterations, run.position.expect("one").iterations + 1);
+    let made = fixture.call(&asks("granted"));
+    assert_eq!(made.redeemed, Some(ticket));
+    assert!(matches!(fixture.end(&ask("Read", "open"), 0), Answer::Recorded(_)));
+    assert!(fixture.run().frozen.is_none(), "a call that began before the restart may end after it");
+    let parked = fixture.run().position.expect("one").parked.expect("parked").approval_id;
+    fixture.agrees(&parked);
+    assert_eq!(fixture.state(), "done");
+    fixture.is_sound();
+    fixture.ledger.stop().expect("stopped");
+}
+
+#[test]
+fn an_audit_finds_every_edit_of_a_run_and_of_its_entries() {
+    let edit = |kind: &str, from: &str, to: &str| {
+        format!(
+            "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), '{from}', '{to}') AS BLOB) \
+             WHERE CAST(bytes AS TEXT) LIKE '%\"kind\":\"{kind}\"%' AND CAST(bytes AS TEXT) LIKE '%{from}%'"
+        )
+    };
+    for (sql, finding) in [
+        ("UPDATE runs SET row = replace(row, '\"iterations\":', '\"iterations\":1')".to_owned(), "row of the run"),
+        ("UPDATE runs SET row = replace(row, '\"working\"', '\"planning\"')".to_owned(), "row of the run"),
+        ("UPDATE runs SET row = replace(row, '\"exit_code\":0', '\"exit_code\":1')".to_owned(), "row of the run"),
+        ("DELETE FROM runs".to_owned(), "no row"),
+        ("UPDATE runs SET agent = 'agent_other'".to_owned(), "no row"),
+        (edit("transitioned", r#""to":"working""#, r#""to":"done""#), "comes out differently"),
+        (edit("transitioned", r#"\"n\":7"#, r#"\"n\":8"#), "root"),
+        (edit("run_started", "make test", "make lint"), "root"),
+        (edit("run_started", r#"\"max_iterations\":5"#, r#"\"max_iterations\":9"#), "root"),
+        (edit("call_ended", r#""ok":true"#, r#""ok":false"#), "root"),
+        (edit("allowance_given", "secrets", "egress"), "root"),
+        (edit("run_steered", r#""pause":1"#, r#""pause":2"#), "root"),
+    ] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        everything(scratch.path());
+        let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
+        let changed = connection.execute(&sql, []).expect("tampered");
+        assert!(changed > 0, "nothing was changed: {sql}");
+        drop(connection);
+        let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+        let found = verify(&mut reader, None, &mut |_, _| {}).expect("an audit").findings;
+        assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
+    }
+}
+
+#[test]
+fn what_an_audit_must_find_is_told_although_the_root_was_made_to_fit() {
+    // Whoever can rewrite entries and head alike is still told of by the rows and by what comes out differently.
+    let scratch = tempfile::tempdir().expect("a directory");
+    everything(scratch.path());
+    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+    let before = replay(&mut reader, None, &mut |_, _| {}).expect("replayed");
+    assert_eq!((before.differences_count, before.findings.len()), (0, 0));
+    let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
+    let forced = "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), '\"pause\":1', '\"force\":\"nowhere\"') AS BLOB) \
+                  WHERE CAST(bytes AS TEXT) LIKE '%\"pause\":1%'";
+    assert_eq!(connection.execute(forced, []).expect("tampered"), 1);
+    drop(connection);
+    let after = replay(&mut reader, None, &mut |_, _| {}).expect("replayed");
+    let told = after.findings.iter().any(|finding| finding.contains("no such state"));
+    assert!(told, "{:?}", after.findings);
+}
+
+#[test]
+fn data_that_no_context_takes_is_not_kept_and_the_ledger_can_be_read_again() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        let (before, size) = (fixture.run(), fixture.ledger.size());
+        let say = |event: &str, said: String| {
+            let data = Context([("said".to_owned(), Json::String(said))].into());
+            let (agent, event) = (AGENT.to_owned(), event.to_owned());
+            fixture.submit(Command::Transition(Box::new(TransitionCommand {
+                agent,
+                event,
+                data,
+                expected_revision: None,
+            })))
+        };
+        // Quotes are escaped twice in an entry: from eight million bytes come more than can be read.
+        for said in ["x".repeat(70_000), "\"".repeat(5_000_000)] {
+            assert!(matches!(say("READY", said), Answer::Refused(Code::WorkflowData)));
+        }
+        assert!(matches!(say(&"\"".repeat(9_000_000), String::new()), Answer::Refused(Code::WorkflowData)));
+        // Whatever else is too long for a reader is not written.
+        let mut report = ask("Read", "a").ended(0);
+        report.files = vec!["\"".repeat(9_000_000)];
+        assert!(matches!(fixture.change(RunChange::CallEnded(Box::new(report))), Answer::Fault(Code::FaultInternal)));
+        assert_eq!((fixture.run(), fixture.ledger.size()), (before, size));
+    });
+}

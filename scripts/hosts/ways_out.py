@@ -1,0 +1,242 @@
+"""Ways out that must be closed: each is tried on a project of its own, and what was let run is run.
+
+Usage: ways_out.py PROGRAM SCRATCH-DIRECTORY
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+
+from trial import READING, Trial
+
+PATCH = "--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x\n"
+TESTS = {
+    "id": "tests",
+    "initial": "working",
+    "facts": {"tests": {"command": "pytest -q"}},
+    "guards": {"passed": {"field": "observed.tests", "op": "eq", "value": 0}},
+    "states": {
+        "working": {
+            "allowed_tools": ["Read", "Edit", "Write", "Bash"],
+            "on": {"DONE": {"target": "ended", "guard": "passed"}},
+        },
+        "ended": {"type": "final"},
+    },
+}
+
+
+def lines_in_reading(trial):
+    """One project for all of them: refusals by phase do not lower trust."""
+    home = trial.home.path
+    p = trial.project(READING)
+    for line in (
+        "echo x > a.py", "rm a.py", "cp a.py c.py", "sed -i s/x/y/ a.py", "tee a.py < b.txt", "python3 -c 'print(1)'",
+        "bash <<E\nrm a.py\nE", "git checkout .", "git diff --output=a.py", "find . -delete", "X=1 git status",
+        "curl http://localhost/", "npm test", "make", "claude -p x", f"nc -U {home}/run/interlock.sock", "kill 1",
+        "f() { rm a.py; }; f", "echo $(rm a.py)", "cat <(rm a.py)", "xargs rm < b.txt", "trap 'rm a.py' EXIT",
+        "awk 'BEGIN { system(\"rm a.py\") }'", "(sleep 1; echo x > a.py) &", "patch < b.txt", "tar xf b.txt",
+    ):
+        yield f"reading: {line.replace(home, 'HOME')!r}", p.bash(line).code == 2
+    for tool, given in (
+        ("Edit", {"file_path": "a.py", "old_string": "x", "new_string": "y"}),
+        ("MultiEdit", {"file_path": "a.py", "edits": []}),
+        ("NotebookEdit", {"notebook_path": "n.ipynb", "new_source": "x"}),
+        ("apply_patch", {"command": "*** Begin Patch\n*** End Patch\n"}),
+        ("Task", {"description": "x", "prompt": "x", "subagent_type": "x"}),
+        ("WebFetch", {"url": "http://localhost/", "prompt": "x"}),
+        ("mcp__evil__interlock_transition", {"event": "GO"}),
+        ("mcp__x__Read", {"file_path": "a.py"}), ("read", {"file_path": "a.py"}), ("Read\n", {"file_path": "a.py"}),
+        ("Read", {"file_path": "a.py", "then": "rm"}), ("Bash", {"command": "ls", "shell": "zsh"}),
+        ("T" * 5000, {}), ("", {}),
+    ):
+        yield f"reading: tool {tool[:40]!r} with {list(given)}", p.before(tool, given).code == 2
+    posing = {"name": "evil", "source": "project"}
+    heard = p.before("mcp__interlock__interlock_transition", {"event": "GO"}, mcp_server=posing)
+    yield "reading: another server poses as the control tools", heard.code == 2
+    heard = p.before("mcp__interlock__interlock_transition", {"event": "GO"}, agent_id="sub")
+    yield "reading: a subagent makes no transition", heard.code == 2
+    yield "reading: nothing was let through that counted", p.run()["state"] == "reading" and p.has("a.py")
+
+
+def unreadable(trial):
+    p = trial.project(READING)
+    event = json.dumps({
+        "session_id": p.session, "transcript_path": "", "cwd": p.path, "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": "1",
+    })
+    for name, text in (
+        ("nothing", ""), ("not JSON", "x"), ("no object", "[]"), ("two objects", event * 2), ("no event", "{}"),
+        ("a key twice", event.replace('"command"', '"command": "rm x", "command"')), ("deep", "[" * 100_000),
+        ("an event nobody knows", event.replace("PreToolUse", "PreToolUseX")), ("large", event + " " * 50_000_000),
+        ("a directory that is not there", event.replace(p.path, p.path + "-x").replace(p.session, "another")),
+    ):
+        yield f"unreadable: {name}", p.send(text).code == 2
+
+
+def own_files(trial):
+    home = trial.home.path
+    for name, steps, file in (
+        ("git apply", ("git apply n.txt",), ".claude/settings.json"),
+        ("patch", ("patch -p1 < n.txt",), ".claude/settings.json"),
+        ("patch of a git hook", ("patch -p1 < n.txt",), ".git/hooks/pre-commit"),
+        ("tar", ("tar cf t.tar --transform s,n.txt,.claude/hooks/x, n.txt", "tar xf t.tar"), ".claude/hooks/x"),
+        ("tar to the home", (f"tar cPf t.tar --transform s,n.txt,{home}/x, n.txt", "tar xPf t.tar"), f"{home}/x"),
+        ("a link", (f"ln -s {home} l", "echo x > l/y"), f"{home}/y"),
+        ("another case", ("mkdir -p .CLAUDE", "echo x > .CLAUDE/settings.json"), ".CLAUDE/settings.json"),
+        ("a copy of what is above the home", (f"cp -r {trial.directory} copy",), "copy/" "home/operator.key"),
+    ):
+        p = trial.project()
+        text = PATCH.format(file)
+        p.put("n.txt", text)
+        for step in steps:
+            if p.do(step).code != 0:
+                break
+        yield f"own files: {name} does not write {os.path.basename(file)}", not p.has(file)
+    p = trial.project()
+    for line in (
+        f"cat {home}/operator.key", f"cat /proc/self/root{home}/operator.key", "cat ../" "home/operator.key",
+        "cd ../home && cat operator.key", "cat ../h*/o*", 'x=../home; cat "$x/operator.key"', "cat ../{home,x}/run/*",
+        f"grep -r . {trial.directory}", "cat ~/.claude/settings.json", "cat $HOME/.claude/settings.json",
+    ):
+        yield f"own files: {line.replace(home, 'HOME').replace(trial.directory, 'ABOVE')!r}", p.bash(line).code == 2
+    for glob in (".env", "**/operator.key"):
+        heard = p.before("Grep", {"pattern": ".", "glob": glob, "output_mode": "content"})
+        yield f"own files: the tool that searches, in files named {glob}", heard.code == 2
+    os.link(os.path.join(home, "operator.key"), os.path.join(p.path, "second"))
+    yield "own files: a second name of the key", p.bash("cat second").code == 2
+
+
+def facts(trial):
+    def project():
+        p = trial.project(TESTS)
+        p.allow("pytest *")
+        return p
+
+    def tested(line, response=None, **more):
+        p = project()
+        given = {"command": line, **more}
+        if p.before("Bash", given).code == 0:
+            p.after("Bash", given, response)
+        return p.fact("tests")
+
+    yield "facts: the declared command counts", tested("pytest -q") == 0
+    for line in ("pytest -q; true", "pytest -q || true", "pytest -q ", "LC_ALL=C pytest -q", "pytest -q &"):
+        yield f"facts: {line!r} does not", tested(line) is None
+    yield "facts: a command in the background does not", tested("pytest -q", run_in_background=True) is None
+    failed = {"stdout": "", "stderr": "", "interrupted": False, "exit_code": 1}
+    yield "facts: an answer that says it failed does not", tested("pytest -q", failed) is None
+    edit = {"file_path": "a.py", "content": "y\n"}
+    tests = {"command": "pytest -q"}
+    for name, order in (
+        ("begins before the tests and ends after them", "etTE"), ("ends while they run", "etET"),
+        ("begins while they run", "teTE"), ("comes after them", "tTeE"), ("only begins after them", "tTe"),
+    ):
+        p = project()
+        for step in order:
+            if step == "e":
+                p.before("Write", edit, tool_use_id="edit")
+            elif step == "E":
+                p.after("Write", edit, {"filePath": "a.py"}, tool_use_id="edit")
+            elif step == "t":
+                p.before("Bash", tests, tool_use_id="tests")
+            else:
+                p.after("Bash", tests, tool_use_id="tests")
+        yield f"facts: not after an edit that {name}", p.fact("tests") is None
+    for name, forge in (
+        ("that was never asked about", lambda p: p.after("Bash", tests, tool_use_id="x")),
+        ("with another input", lambda p: (p.bash("ls"), p.after("Bash", tests))),
+        ("twice", lambda p: (p.bash("ls"), p.after("Bash", {"command": "ls"}), p.after("Bash", {"command": "ls"}))),
+    ):
+        p = project()
+        forge(p)
+        yield f"facts: a call that ended {name} stops the run", p.fact("tests") is None and bool(p.run().get("frozen"))
+
+
+def told_exit_codes(trial):
+    """Cursor tells exit codes in a text. What does not say 0 as it should is not 0."""
+    p = trial.project()
+
+    def send(name, **fields):
+        event = {
+            "conversation_id": p.session, "generation_id": "g", "model": "m", "hook_event_name": name,
+            "cursor_version": "2.4.1", "workspace_roots": [p.path], "user_email": None, "transcript_path": None,
+        }
+        return p.send(json.dumps(event | fields), "cursor")
+
+    _, answer = p.home.operator("POST", "/runs", {"host": "cursor", "project": p.path, "workflow": TESTS})
+    p.agent = answer["agent_id"]
+    p.home.operator("POST", f"/agents/{p.agent}/enforce", {})
+    p.allow("pytest *")
+    for place in ({}, {"working_directory": p.path}):
+        for text, fact in (
+            ('{"exitCode":0}', 0), ('{"exitCode":1}', 1), ('{"exitCode":1.0}', None), ('{"exitCode":"1"}', None),
+            ('{"exitCode":0,"exitCode":1}', None), ("{}", None), ("failed", None),
+        ):
+            # An edit between them, so that nothing is left of the one before.
+            p.last = f"{len(text)}-{len(place)}-{text}"
+            given = {"file_path": p.path + "/a.py", "contents": p.last}
+            send("preToolUse", tool_name="Write", tool_input=given, tool_use_id="w" + p.last, cwd=p.path)
+            send("postToolUse", tool_name="Write", tool_input=given, tool_use_id="w" + p.last, cwd=p.path,
+                 tool_output="{}", duration=1)
+            same = {"tool_name": "Shell", "tool_input": {"command": "pytest -q", **place}, "tool_use_id": p.last}
+            asked = send("preToolUse", cwd=p.path, **same)
+            send("postToolUse", cwd=p.path, tool_output=text, duration=1, **same)
+            where = " in the project's own directory" if place else ""
+            yield f"exit codes: {text} is {fact}{where}", asked.code == 0 and p.fact("tests") == fact
+
+
+def approvals(trial):
+    p = trial.project()
+    p.approve(p.bash("python3 t.py"))
+    yield "approvals: not by the same words elsewhere", p.bash("python3 t.py", cwd="/").code == 2
+    yield "approvals: not by another field", p.before("Bash", {"command": "python3 t.py", "timeout": 5}).code == 2
+    yield "approvals: by exactly this call", p.bash("python3 t.py").code == 0
+    yield "approvals: not twice", p.bash("python3 t.py").code == 2
+    p = trial.project(READING)
+    p.home.operator("POST", f"/runs/{p.agent}/force", {"state": "writing"})
+    p.approve(p.bash("python3 t.py"))
+    p.home.operator("POST", f"/runs/{p.agent}/force", {"state": "reading"})
+    yield "approvals: not in a phase that forbids it", p.bash("python3 t.py").code == 2
+
+
+def places(trial):
+    p = trial.project(READING)
+    inner = os.path.join(p.path, "inner")
+    os.makedirs(os.path.join(inner, ".git"))
+    link = p.path + "-link"
+    os.symlink(p.path, link)
+    for name, place in (("a repository inside", inner), ("a link", link), ("dots", p.path + "/../" + p.session)):
+        yield f"places: a new session in {name}", p.bash("rm a.py", session_id="s-" + name, cwd=place).code == 2
+    yield "places: a session that moves away", p.bash("rm a.py", cwd="/").code == 2
+    outside = p.write(os.path.join(trial.directory, "outside"))
+    yield "places: a file outside is not written by an edit", outside.code == 2
+    q = trial.project()
+    yield "places: nor by the shell", q.bash(f"echo x > {trial.directory}/outside").code == 2
+    # Last, because these are about everything below a directory.
+    p.event("SessionStart", source="startup", session_id="above", cwd=trial.directory)
+    heard = p.bash("rm a.py", session_id="later")
+    yield "places: a session above the project does not free the next one in it", heard.code == 2
+    yield "places: a directory that is relative is none", p.bash("rm a.py", session_id="dot", cwd=".").code == 2
+
+
+def main():
+    program, directory = sys.argv[1:]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    began, failures, done = time.monotonic(), 0, 0
+    trial = Trial(program, os.path.join(directory, "ways-out"))
+    try:
+        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, places):
+            for name, holds in group(trial):
+                done += 1
+                failures += not holds
+                print(f"{'ok     ' if holds else 'FAILED '} {name}", flush=True)
+    finally:
+        trial.end()
+    print(f"{done} ways out, {failures} open, {time.monotonic() - began:.0f} s")
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
