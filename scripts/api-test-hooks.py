@@ -1,4 +1,5 @@
-"""What the requests of scripts/api-test need and a schema cannot say: an open ticket, a decision that lets run, a key.
+"""What the requests of scripts/api-test need and a schema cannot say: an open ticket, a decision that lets run, a key, a
+workflow.
 
 A ticket is decided once, an execution reported once and a key revoked once, so each request of that kind gets a new one
 in place of the stand-in that the configuration gives. A request for a ruling names the agent of its path, and its
@@ -50,6 +51,25 @@ def open_ticket():
     return ticket
 
 
+WORKFLOW = {"id": "w", "initial": "a", "states": {"a": {"on": {"END": "z"}}, "z": {"type": "final"}}}
+
+
+def whole(body):
+    """Whole numbers are written as such."""
+    if isinstance(body.get("seconds"), float) and body["seconds"].is_integer():
+        body["seconds"] = int(body["seconds"])
+    return body
+
+
+def tidy(body):
+    """What is allowed must be a decision, a command or a path that is one."""
+    named = [key for key in ("decision_id", "command", "path") if isinstance(body.get(key), str)]
+    stand_ins = {"decision_id": "dec_" + "0" * 32, "command": "cargo test *", "path": "/srv/shop/a"}
+    body.update({key: stand_ins[key] for key in named})
+    if not named and all(body.get(key) is None for key in stand_ins):
+        body["decision_id"] = stand_ins["decision_id"]
+
+
 @schemathesis.hook
 def before_call(context, case, **kwargs):
     global requests_sent
@@ -64,6 +84,12 @@ def before_call(context, case, **kwargs):
             ruling = ask("verify", {"action": {"type": "calculate", "query": f"{step} + 1 = {step + 1}"}})
             assert ruling["decision"] == "APPROVED", ruling
             case.body["decision_id"] = ruling["decision_id"]
+    elif operation == "startRun" and isinstance(case.body, dict) and isinstance(case.body.get("workflow"), dict):
+        case.body["workflow"] = WORKFLOW
+    elif operation == "pauseRun" and isinstance(case.body, dict):
+        whole(case.body)
+    elif operation == "allowCall" and isinstance(case.body, dict):
+        tidy(whole(case.body))
     elif operation in ("verifyAction", "callTool"):
         if isinstance(case.body, dict) and re.fullmatch("agent_[0-9a-f]{32}", str(case.body.get("agent_id"))):
             case.body["agent_id"] = AGENT

@@ -31,6 +31,8 @@ use crate::write::{Object, list, time};
 const PAGE: usize = 256;
 /// How many entries of an agent one look at its refusals goes back over.
 const LOOKED_AT_MAX: usize = 20_000;
+/// The longest name of a session.
+const SESSION_CHARS_MAX: usize = 256;
 /// The longest pause, in seconds: a working day.
 const PAUSE_SECONDS_MAX: u64 = 8 * 3_600;
 
@@ -97,6 +99,9 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
         return Err(malformed("project is an absolute path"));
     }
     let session = text(root, "session")?;
+    if session.as_ref().is_some_and(|session| session.chars().count() > SESSION_CHARS_MAX) {
+        return Err(malformed(format!("session has at most {SESSION_CHARS_MAX} characters")));
+    }
     let workflow = present(root, "workflow").map(|workflow| workflow.source().to_owned());
     let workflow = workflow.map(|text| load(&text, Format::Json, &WorkflowLimits::MAX)).transpose();
     let workflow = workflow.map_err(|problems| {
