@@ -109,6 +109,24 @@ impl Call {
         Digest::of(&["[", &name, ",", &self.input.canonical(), "]"])
     }
 
+    /// The SHA-256 of what it asks for, in whatever form: commands, files, addresses, a tool of MCP, and the directory. Two
+    /// events of a host about one call have the same; its input may be told differently in each.
+    pub fn gist(&self, cwd: &str) -> Digest {
+        let Intent { commands, directory, reads, writes, urls, unread: _ } = &self.intent;
+        let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::from(text.as_str())).collect());
+        let written: Vec<String> = writes.iter().map(|change| change.path.clone()).collect();
+        let mcp =
+            self.mcp.as_ref().map_or(Json::Null, |mcp| Json::Array(vec![(&*mcp.tool).into(), self.input.clone()]));
+        let names_nothing =
+            commands.is_empty() && reads.is_empty() && writes.is_empty() && urls.is_empty() && self.mcp.is_none();
+        // Of what names nothing, only the very same input is the same.
+        let other =
+            if names_nothing { Json::Array(vec![(&*self.tool).into(), self.input.clone()]) } else { Json::Null };
+        let place = directory.as_deref().unwrap_or(cwd);
+        let parts = vec![texts(commands), texts(reads), texts(&written), texts(urls), mcp, other, place.into()];
+        Digest::of(&[&Json::Array(parts).canonical()])
+    }
+
     /// The names under which rules and workflows may know its tool.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         [Some(self.tool.as_str()), self.family.map(Family::as_str)].into_iter().flatten()

@@ -82,8 +82,8 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
     let session = asking.facts.call.as_ref().map_or("", |call| call.session.as_str());
     let allowances = standing.run.allowances.iter().filter(|it| matches(it, asking, &found));
     let call = CallEvidence {
-        effects: found.effects.iter().filter_map(|name| Effect::parse(name)).collect(),
-        shell: found.label.and_then(|label| Effect::parse(label.as_str())),
+        effects: found.effects.iter().map(|name| effect_of(name)).collect(),
+        shell: found.label.map(|label| effect_of(label.as_str())),
         edit_lines: found.edit_lines,
         files: found.writes.iter().map(|path| Digest::of(&[path])).collect(),
         known_by: found.allowed.clone(),
@@ -117,7 +117,7 @@ fn phase_of(
     let covered = state.and_then(|state| {
         let patterns = patterns(state.allowed_commands.as_deref()?);
         let is_covered = |words| covers(words, &patterns, may_write(state), &found.setting).is_ok();
-        Some(!found.lines.is_empty() && found.lines.iter().all(is_covered))
+        Some(is_at_home(asking) && !found.lines.is_empty() && found.lines.iter().all(is_covered))
     });
     Some(PhaseEvidence {
         workflow: position.workflow,
@@ -125,6 +125,11 @@ fn phase_of(
         covered,
         fact: fact_of(asking, standing),
     })
+}
+
+/// The effect with this name; one that nobody knows may be any.
+fn effect_of(name: &str) -> Effect {
+    Effect::parse(name).unwrap_or(Effect::Unknown)
 }
 
 fn patterns(texts: &[String]) -> Vec<CommandPattern> {
@@ -151,6 +156,18 @@ fn is_project(directory: &str, place: &CallPlace<'_>) -> bool {
     directory.starts_with(['/', '.']) && project.is_some() && resolved(directory) == project
 }
 
+/// Whether the commands of a call run within the project. A list of commands means them there: elsewhere `make test` is
+/// another one.
+fn is_at_home(asking: &CallAsking<'_>) -> bool {
+    let place = &asking.place;
+    let resolved = |path: &str| paths::resolve(path, place.cwd, place.home).known().map(str::to_owned);
+    let directory = asking.call.intent.directory.as_deref().unwrap_or(place.cwd);
+    let (project, directory) = (resolved(place.project), resolved(directory));
+    project.zip(directory).is_some_and(|(project, directory)| {
+        directory == project || directory.strip_prefix(&project).is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
 /// Whether an allowance is about this call.
 fn matches(allowance: &Allowance, asking: &CallAsking<'_>, found: &CallFindings) -> bool {
     if let Some(fingerprint) = allowance.fingerprint {
@@ -161,7 +178,8 @@ fn matches(allowance: &Allowance, asking: &CallAsking<'_>, found: &CallFindings)
     }
     let by_command = allowance.command.as_ref().map(|command| {
         let patterns = patterns(std::slice::from_ref(command));
-        !found.lines.is_empty()
+        is_at_home(asking)
+            && !found.lines.is_empty()
             && found.lines.iter().all(|words| covers(words, &patterns, false, &found.setting).is_ok())
     });
     let by_path = allowance.path.as_ref().map(|path| {

@@ -107,7 +107,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let own_elsewhere = outside_of_project(&own, place);
     places.add_aliases(&own);
     let paths = places.finish();
-    seen.effects(call, registered.is_some());
+    seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<&'static str> = seen.labels.iter().map(|label| label.as_str()).collect();
     // `bin` of a user's home tends to be on the path at the next login.
     let on_path: Vec<String> =
@@ -205,6 +205,10 @@ impl Seen {
             let (analysis, words) = examine(line, setting);
             label = label.max(analysis.label);
             self.labels.extend(analysis.effects.iter().map(|found| found.effect));
+            if !analysis.understood {
+                // It may be missing among very many effects.
+                self.labels.insert(Label::Unknown);
+            }
             let first = self.commands.len();
             let of_all = |command: Option<usize>| command.map(|at| at.saturating_add(first));
             places.add_line(&words, start, of_all);
@@ -273,7 +277,7 @@ impl Seen {
     }
 
     /// What a call does by its family, beside what it names.
-    fn effects(&mut self, call: &Call, is_registered: bool) {
+    fn effects(&mut self, call: &Call, registered: Option<Risk>) {
         let intent = &call.intent;
         self.has_unread |= call.family.is_some() && !intent.unread.is_empty();
         match call.family {
@@ -297,11 +301,12 @@ impl Seen {
             None if is_bookkeeping(call) => {
                 self.labels.insert(Label::ReadOnly);
             }
-            Some(Family::Agent) | None => {
-                if !is_registered {
-                    self.labels.insert(Label::Unknown);
-                }
-            }
+            // What an operator registered is as bad as its risk says; what it does, only a harmless one tells.
+            Some(Family::Agent) | None => match registered {
+                Some(Risk::Low) => drop(self.labels.insert(Label::ReadOnly)),
+                Some(Risk::Medium | Risk::High | Risk::Critical) => {}
+                None => drop(self.labels.insert(Label::Unknown)),
+            },
         }
         if self.has_unread {
             self.labels.insert(Label::Unknown);

@@ -62,22 +62,7 @@ pub struct Sessions {
 impl Sessions {
     /// The sessions that the ledger knows.
     pub fn load(ledger: &Ledger) -> Result<Sessions, StoreFault> {
-        let mut known = HashMap::new();
-        let mut after = String::new();
-        loop {
-            let page = ledger.runs(&after, PAGE)?;
-            let Some((last, _)) = page.last() else { break };
-            after.clone_from(last);
-            for (agent, run) in page {
-                let Some(agent) = ledger.agent(&agent)? else { continue };
-                let (host, project) = (agent.profile.framework.as_ref(), agent.profile.description.as_ref());
-                if let Some((host, project)) = host.zip(project) {
-                    let mine = run.sessions.into_iter().map(|session| ((host.clone(), session), project.clone()));
-                    known.extend(mine);
-                }
-            }
-        }
-        Ok(Sessions { known: Mutex::new(known) })
+        Ok(Sessions { known: Mutex::new(recorded(ledger)?) })
     }
 
     /// The project of a session, if it is known.
@@ -86,13 +71,34 @@ impl Sessions {
         known.get(&(host.to_owned(), session.to_owned())).cloned()
     }
 
-    /// A session begins in a project; one that is known stays where it is.
-    pub fn bind(&self, host: &str, session: &str, project: &str) {
+    /// A session begins in a project; one that is known stays where it is. What is too much to remember is read from the
+    /// ledger again, which keeps the newest of every run: one that goes on must not lose its project.
+    pub fn bind(&self, ledger: &Ledger, host: &str, session: &str, project: &str) -> Result<(), StoreFault> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= SESSIONS_MAX {
-            known.clear();
+            *known = recorded(ledger)?;
         }
         known.entry((host.to_owned(), session.to_owned())).or_insert_with(|| project.to_owned());
+        Ok(())
+    }
+}
+
+/// The sessions of all runs: host and session, and the project.
+fn recorded(ledger: &Ledger) -> Result<HashMap<(String, String), String>, StoreFault> {
+    let mut known = HashMap::new();
+    let mut after = String::new();
+    loop {
+        let page = ledger.runs(&after, PAGE)?;
+        let Some((last, _)) = page.last() else { return Ok(known) };
+        after.clone_from(last);
+        for (agent, run) in page {
+            let Some(agent) = ledger.agent(&agent)? else { continue };
+            let (host, project) = (agent.profile.framework.as_ref(), agent.profile.description.as_ref());
+            if let Some((host, project)) = host.zip(project) {
+                let mine = run.sessions.into_iter().map(|session| ((host.clone(), session), project.clone()));
+                known.extend(mine);
+            }
+        }
     }
 }
 

@@ -239,6 +239,7 @@ pub fn apply_call(
         call_id: call.call_id.clone(),
         process: call.process,
         fingerprint: facts.fingerprint,
+        gist: call.gist,
         decision: ruled.index,
         at: ruled.at,
         // A declared command is there to look, whatever it is made of.

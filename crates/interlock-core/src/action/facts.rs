@@ -144,6 +144,9 @@ pub struct CallFacts {
     /// The SHA-256 of the directory it is made in, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Digest>,
+    /// The SHA-256 of what it asks for, the same for every event of a host about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gist: Option<Digest>,
     /// The host's id for the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call_id: Option<String>,
@@ -281,8 +284,32 @@ pub struct PhaseEvidence {
 }
 
 impl CallEvidence {
-    /// Whether it could change something.
+    /// Whether it could change something here. A command that reaches other machines may bring something back (`git pull`);
+    /// a tool that only fetches does not. What does nothing that anybody could name may do anything.
     pub fn changes(&self) -> bool {
-        self.effects.iter().any(|effect| !matches!(effect, Effect::ReadOnly | Effect::Network))
+        let harmless = |effect: &Effect| match effect {
+            Effect::ReadOnly => true,
+            Effect::Network => self.shell.is_none(),
+            Effect::Write | Effect::Unknown | Effect::Destructive => false,
+        };
+        self.effects.is_empty() || !self.effects.iter().all(harmless)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_bring_something_back_changes_something() {
+        let does = |effects: &[Effect], shell| {
+            CallEvidence { effects: effects.to_vec(), shell, ..CallEvidence::default() }.changes()
+        };
+        assert!(!does(&[Effect::ReadOnly], Some(Effect::ReadOnly)), "`ls`");
+        assert!(!does(&[Effect::Network], None), "a tool that fetches");
+        assert!(does(&[Effect::Network], Some(Effect::Network)), "`git pull`");
+        assert!(does(&[Effect::Write], None), "an edit");
+        assert!(does(&[Effect::ReadOnly, Effect::Unknown], Some(Effect::Unknown)));
+        assert!(does(&[], None), "nobody knows what it does");
     }
 }

@@ -198,6 +198,7 @@ impl<'a> Rehearsal<'a> {
         let call_id = self.calls.to_string();
         let fingerprint = Digest::of(&[tool, " ", input, " ", &call_id]);
         let open = OpenCall {
+            gist: None,
             call_id: Some(call_id),
             process: Digest::of(&["rehearsal"]),
             fingerprint,

@@ -209,6 +209,9 @@ pub struct OpenCall {
     pub process: Digest,
     /// Tool and input.
     pub fingerprint: Digest,
+    /// What it asks for, the same for every event about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gist: Option<Digest>,
     /// The ruling that let it run.
     pub decision: u64,
     /// When.

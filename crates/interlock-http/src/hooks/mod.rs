@@ -17,10 +17,11 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use interlock_core::action::{ActionContext, ActionName, CallFacts, Decision, Door, Facts, Mode, StepNumber};
+use interlock_core::action::{ActionContext, ActionName, Agent, CallFacts, Decision, Door, Facts, Mode, StepNumber};
 use interlock_core::call::Call;
 use interlock_core::json::quote;
 use interlock_core::ledger::{Body, CallEndReported, Ruled, SessionBound, TurnEnded};
+use interlock_core::workflow::OpenCall;
 use interlock_core::{Code, Digest};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, ToolResult, read, render, render_unreadable};
 use interlock_runtime::call_gate::CallAsking;
@@ -122,22 +123,23 @@ impl Hooks {
 
     /// Answers an event that could not be read: refused, unless nothing is held to refusals yet.
     pub fn unreadable(&self, host: Host, reason: &str) -> Rendered {
-        if self.only_observes(host) {
+        if self.only_observes() {
             let stderr = format!("observe: would be refused, {reason}\n");
             return Rendered { exit: 0, stdout: String::new(), stderr };
         }
         render_unreadable(host, &words::unreadable(reason))
     }
 
-    /// Whether no agent of this host is held to refusals yet.
-    fn only_observes(&self, host: Host) -> bool {
+    /// Whether no coding agent of this home is held to refusals yet, of whatever host.
+    fn only_observes(&self) -> bool {
         let ledger = self.gate().ledger();
         let mut after = String::new();
         while let Ok(page) = ledger.agents(&after, 256) {
             let Some(last) = page.last() else { return true };
             after.clone_from(&last.profile.agent_id);
-            let held = |agent: &interlock_core::action::Agent| {
-                agent.profile.framework.as_deref() == Some(host.as_str()) && agent.mode == Mode::Enforce
+            let held = |agent: &Agent| {
+                let host = agent.profile.framework.as_deref().and_then(Host::parse);
+                host.is_some() && agent.mode == Mode::Enforce
             };
             if page.iter().any(held) {
                 return false;
@@ -217,7 +219,7 @@ impl Hooks {
         if self.sessions.project(host, &event.session).is_none() {
             let bound = SessionBound { session: event.session.clone() };
             self.change(&agent, RunChange::BindSession(bound))?;
-            self.sessions.bind(host, &event.session, &project);
+            self.sessions.bind(ledger, host, &event.session, &project)?;
         }
         Ok(EventPlace { agent, project })
     }
@@ -283,7 +285,7 @@ impl Hooks {
             return Err(Trouble::Unreadable("the name of the tool or of the call is empty or too long"));
         }
         // Its other event was judged, and counted, a moment ago; asked again it would be a second call.
-        if echo && self.is_under_way(place, caller)? {
+        if echo && self.is_under_way(place, call.gist(&event.cwd), caller)? {
             return Ok(Reply::Pass { context: None });
         }
         let facts = self.facts(event, call, call_id, echo, caller)?;
@@ -313,12 +315,13 @@ impl Hooks {
         self.answer_ruled(event, place, ruled)
     }
 
-    /// Whether a call of this host process was let run just now.
-    fn is_under_way(&self, place: &EventPlace, caller: Caller) -> Result<bool, Trouble> {
+    /// Whether this very call of this host process was let run just now.
+    fn is_under_way(&self, place: &EventPlace, gist: Digest, caller: Caller) -> Result<bool, Trouble> {
         let now = self.gate().ledger().now();
         let run = self.gate().standing(&place.agent)?.run;
         let is_new = |at: u64| now.saturating_sub(at) < ECHO_MS;
-        Ok(run.open.iter().any(|open| open.process == caller.process && is_new(open.at)))
+        let is_it = |open: &OpenCall| open.process == caller.process && open.gist == Some(gist) && is_new(open.at);
+        Ok(run.open.iter().any(is_it))
     }
 
     fn answer_ruled(&self, event: &HostEvent, place: &EventPlace, ruled: &Ruled) -> Result<Reply, Trouble> {
@@ -352,6 +355,7 @@ impl Hooks {
             session: event.session.clone(),
             process: caller.process,
             place: Some(Digest::of(&[&event.cwd])),
+            gist: Some(call.gist(&event.cwd)),
             call_id: call_id.clone(),
             subagent: event.subagent.clone(),
         }));

@@ -195,6 +195,7 @@ impl Coding {
         facts.dry_run = random.one_in(12);
         facts.call = Some(Box::new(CallFacts {
             place: None,
+            gist: None,
             host: "simulated".to_owned(),
             tool: tool.to_owned(),
             family: Family::parse(tool),

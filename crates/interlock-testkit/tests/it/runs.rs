@@ -301,6 +301,7 @@ impl Ask {
         facts.dry_run = self.dry_run;
         facts.call = Some(Box::new(CallFacts {
             place: None,
+            gist: None,
             host: "claude-code".to_owned(),
             tool: self.tool.to_owned(),
             family: Family::parse(self.tool),

@@ -627,6 +627,7 @@ impl World<'_> {
         self.tally.passed += 1;
         let number = self.model.calls.len();
         let open = OpenCall {
+            gist: None,
             call_id: Some(number.to_string()),
             process: process(),
             fingerprint: Digest::of(&["call", &number.to_string()]),
@@ -837,6 +838,7 @@ fn edit<'a>(lines: u64, files: &'a [Digest]) -> CallAsked<'a> {
 
 fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Option<&str>, files: &[Digest]) {
     let open = OpenCall {
+        gist: None,
         call_id: Some(id.to_string()),
         process: process(),
         fingerprint: Digest::of(&["call", &id.to_string()]),
