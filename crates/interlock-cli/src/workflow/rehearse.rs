@@ -128,9 +128,9 @@ fn data(text: &str) -> Result<Context, Refusal> {
     if members.len() == 1
         && let Some(Json::Object(data)) = members.get_mut("data")
     {
-        return Ok(Context(std::mem::take(data)));
+        return Ok(Context::from(std::mem::take(data)));
     }
-    Ok(Context(members))
+    Ok(Context::from(members))
 }
 
 fn said(workflow: &Workflow, rehearsal: &Rehearsal<'_>, done: &Done) -> String {

@@ -43,6 +43,9 @@ struct Scaled {
 /// Numbers with at most so many characters are scaled: with the other's places they still fit.
 const SCALED_LEN_MAX: usize = 9;
 
+/// The powers of ten that two such numbers can differ by.
+const TENS: [i64; SCALED_LEN_MAX] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
 impl Scaled {
     fn of(literal: &str) -> Option<Scaled> {
         let (whole, fraction) = literal.split_once('.').unwrap_or((literal, ""));
@@ -53,7 +56,10 @@ impl Scaled {
     }
 
     fn cmp(self, other: Scaled) -> Option<Ordering> {
-        let scale = |units: i64, places: u8| units.checked_mul(10_i64.checked_pow(u32::from(places))?);
+        if self.places == other.places {
+            return Some(self.units.cmp(&other.units));
+        }
+        let scale = |units: i64, places: u8| units.checked_mul(*TENS.get(usize::from(places))?);
         let (more, less) = (other.places.saturating_sub(self.places), self.places.saturating_sub(other.places));
         Some(scale(self.units, more)?.cmp(&scale(other.units, less)?))
     }
@@ -133,7 +139,7 @@ impl Json {
         for key in path {
             value = value.as_object()?.get(key)?;
         }
-        (*value != Json::Null).then_some(value)
+        (!matches!(value, Json::Null)).then_some(value)
     }
 
     /// Order of two numbers by exact value; `None` unless both are numbers.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::context::{Context, KeyMark};
+use super::guard::OBSERVED;
 use crate::action::words;
 use crate::digest::Digest;
 use crate::json::Json;
@@ -23,7 +25,7 @@ pub struct Workflow {
     /// Where a run begins.
     pub(crate) initial: StateId,
     /// What a run knows at first: an object.
-    pub(crate) context: BTreeMap<String, Json>,
+    pub(crate) context: Context,
     /// The conditions, named ones first.
     pub(crate) guards: Vec<Guard>,
     /// Commands whose results are observed under a name.
@@ -126,14 +128,39 @@ pub struct Edge {
 pub struct Guard {
     /// Its name; of one that was written in place, the field and the operator.
     pub name: String,
-    /// Keys from the root of the context.
-    pub field: Vec<String>,
+    /// What is compared.
+    pub field: Field,
     /// How the field is compared.
     pub op: Operator,
     /// With what; absent for `exists` and `not_exists` alone.
     pub value: Option<Json>,
     /// Whose word counts.
     pub source: Source,
+}
+
+/// Keys from the root of the context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    keys: Vec<String>,
+    /// Of the first one, at hand for looking it up.
+    pub(super) mark: KeyMark,
+    /// It looks at what Interlock saw itself.
+    pub(super) is_observed: bool,
+}
+
+impl From<Vec<String>> for Field {
+    fn from(keys: Vec<String>) -> Field {
+        let root = keys.first().map_or("", String::as_str);
+        Field { mark: KeyMark::of(root), is_observed: root == OBSERVED, keys }
+    }
+}
+
+impl core::ops::Deref for Field {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.keys
+    }
 }
 
 words! {
@@ -248,7 +275,7 @@ impl Workflow {
     }
 
     /// What a run knows at first.
-    pub fn context(&self) -> &BTreeMap<String, Json> {
+    pub fn context(&self) -> &Context {
         &self.context
     }
 

@@ -4,8 +4,9 @@ use core::cell::OnceCell;
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::context::{Context, KeyMark};
 use super::definition::{Guard, Operator, Source};
-use super::run::{Context, Seen};
+use super::run::Seen;
 use crate::json::{Json, nfc};
 
 /// The root of the context that holds what Interlock saw itself. Agents cannot write there.
@@ -14,7 +15,7 @@ pub const OBSERVED: &str = "observed";
 impl Guard {
     /// Whether it holds for a context, merged with what a transition brings, and what was observed.
     pub fn holds(&self, context: &BTreeMap<String, Json>, observed: &Json) -> bool {
-        self.compares(self.look_up(|key| context.get(key), || observed))
+        self.compares(self.look_up(|_, key| context.get(key), || observed))
     }
 
     /// Whether what was found is what it wants.
@@ -37,15 +38,16 @@ impl Guard {
 
     fn look_up<'a>(
         &self,
-        context: impl FnOnce(&str) -> Option<&'a Json>,
+        context: impl FnOnce(KeyMark, &str) -> Option<&'a Json>,
         observed: impl FnOnce() -> &'a Json,
     ) -> Option<&'a Json> {
         let (first, rest) = self.field.split_first()?;
-        let (root, from_agents) = if first == OBSERVED { (observed(), false) } else { (context(first)?, true) };
-        // A guard that believes only what was observed finds nothing among claims.
-        if from_agents && self.source == Source::Observed {
-            return None;
-        }
+        let root = match (self.field.is_observed, self.source) {
+            (true, _) => observed(),
+            // A guard that believes only what was observed finds nothing among claims.
+            (false, Source::Observed) => return None,
+            (false, Source::Context) => context(self.field.mark, first)?,
+        };
         root.at(rest)
     }
 }
@@ -53,19 +55,20 @@ impl Guard {
 /// What the guards of a transition see: the context, over it what the event brings, and what was observed, which is put
 /// together only if a guard asks.
 pub(super) struct Sight<'a> {
-    context: &'a BTreeMap<String, Json>,
-    data: &'a BTreeMap<String, Json>,
+    context: &'a Context,
+    data: &'a Context,
     seen: &'a Seen,
     observed: OnceCell<Json>,
 }
 
 impl<'a> Sight<'a> {
     pub(super) fn new(context: &'a Context, data: &'a Context, seen: &'a Seen) -> Sight<'a> {
-        Sight { context: &context.0, data: &data.0, seen, observed: OnceCell::new() }
+        Sight { context, data, seen, observed: OnceCell::new() }
     }
 
     pub(super) fn meets(&self, guard: &Guard) -> bool {
-        let claimed = |key: &str| self.data.get(key).or_else(|| self.context.get(key));
+        let claimed =
+            |mark: KeyMark, key: &str| self.data.get_marked(mark, key).or_else(|| self.context.get_marked(mark, key));
         guard.compares(guard.look_up(claimed, || self.observed.get_or_init(|| self.seen.to_json())))
     }
 }

@@ -3,11 +3,12 @@
 //! A tool call never changes the state. A transition is made by its event alone, and only along an edge of the
 //! definition whose guards hold.
 
+use super::context::{Context, KeyMark};
 use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, ToolPattern, Workflow};
 use super::guard::{OBSERVED, Sight};
 use super::run::{
-    CALL_MS_MAX, Context, Ended, FILES_LEN, FinishedCall, Hint, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run,
-    SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
+    CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run, SeenCommand,
+    SeenTool, TOOLS_LEN, WINDOW_LEN,
 };
 use crate::action::Millis;
 use crate::call::{Effect, Family};
@@ -346,33 +347,25 @@ pub fn transition<'a>(
     asked: &TransitionAsked<'_>,
     now: Millis,
 ) -> Result<Step<'a>, Refusal> {
-    let Some(position) = &run.position else { return Err(no_run()) };
+    let Some(position) = &run.position else { return Err(refusals::no_run()) };
     if let Some(expected) = asked.expected_revision
         && expected != run.revision
     {
-        let message = format!("the run is at revision {}, not {expected}; read the state again", run.revision);
-        return Err(refused(Code::WorkflowRevision, message));
+        return Err(refusals::stale(run.revision, expected));
     }
     if let Some(reason) = &run.frozen {
-        return Err(refused(Code::WorkflowFrozen, format!("the run is frozen until an operator looked: {reason}")));
+        return Err(refusals::frozen(reason));
     }
     let state = state_of(workflow, position).filter(|_| position.ended.is_none());
-    let Some(state) = state else {
-        return Err(refused(Code::WorkflowEvent, format!("the run ended in `{}`", position.state)));
-    };
+    let Some(state) = state else { return Err(refusals::ended(position)) };
     if let Some(parked) = position.parked_at(now) {
-        let message = format!("the way to `{}` waits for a person already ({})", parked.target, parked.approval_id);
-        return Err(refused(Code::WorkflowParked, message));
+        return Err(refusals::parked(parked));
     }
     let Some((_, rows)) = state.on.iter().find(|(event, _)| event == asked.event) else {
-        let events = state.on.iter().map(|(event, _)| format!("`{event}`")).collect::<Vec<_>>().join(", ");
-        let event = crate::display(asked.event);
-        let message = format!("`{}` has no event `{event}`; it has {events}", state.name);
-        return Err(refused(Code::WorkflowEvent, message));
+        return Err(refusals::no_event(state, asked.event));
     };
     if position.transitions >= workflow.max_transitions() {
-        let message = format!("the run has made {} transitions, which is its limit", position.transitions);
-        return Err(refused(Code::WorkflowLimit, message));
+        return Err(refusals::too_many_transitions(position));
     }
     check_data(position, asked.data)?;
     let edge = choose(workflow, &Sight::new(&position.context, asked.data, &run.seen), rows)?;
@@ -386,19 +379,75 @@ pub fn transition<'a>(
     Ok(Step::Move { target: name, id })
 }
 
-fn no_run() -> Refusal {
-    refused(Code::WorkflowNoRun, "no workflow runs here; a person starts one with `interlock workflow start`")
+/// Why an event leads nowhere. Apart from what leads somewhere, which is to be short.
+mod refusals {
+    use super::{Code, Edge, OBSERVED, Parked, Position, Refusal, Sight, State, Workflow, refused, unmet};
+
+    #[cold]
+    pub(super) fn no_run() -> Refusal {
+        refused(Code::WorkflowNoRun, "no workflow runs here; a person starts one with `interlock workflow start`")
+    }
+
+    #[cold]
+    pub(super) fn stale(revision: u64, expected: u64) -> Refusal {
+        let message = format!("the run is at revision {revision}, not {expected}; read the state again");
+        refused(Code::WorkflowRevision, message)
+    }
+
+    #[cold]
+    pub(super) fn frozen(reason: &str) -> Refusal {
+        refused(Code::WorkflowFrozen, format!("the run is frozen until an operator looked: {reason}"))
+    }
+
+    #[cold]
+    pub(super) fn ended(position: &Position) -> Refusal {
+        refused(Code::WorkflowEvent, format!("the run ended in `{}`", position.state))
+    }
+
+    #[cold]
+    pub(super) fn parked(parked: &Parked) -> Refusal {
+        let message = format!("the way to `{}` waits for a person already ({})", parked.target, parked.approval_id);
+        refused(Code::WorkflowParked, message)
+    }
+
+    #[cold]
+    pub(super) fn no_event(state: &State, event: &str) -> Refusal {
+        let events = state.on.iter().map(|(event, _)| format!("`{event}`")).collect::<Vec<_>>().join(", ");
+        let event = crate::display(event);
+        refused(Code::WorkflowEvent, format!("`{}` has no event `{event}`; it has {events}", state.name))
+    }
+
+    #[cold]
+    pub(super) fn too_many_transitions(position: &Position) -> Refusal {
+        let message = format!("the run has made {} transitions, which is its limit", position.transitions);
+        refused(Code::WorkflowLimit, message)
+    }
+
+    #[cold]
+    pub(super) fn no_guard_holds(workflow: &Workflow, sight: &Sight<'_>, rows: &[Edge]) -> Refusal {
+        let mut missing: Vec<String> = rows.iter().flat_map(|edge| unmet(workflow, edge, sight)).collect();
+        missing.dedup();
+        let told = missing.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
+        Refusal { code: Code::WorkflowGuard, message: format!("not met: {told}"), unmet: missing }
+    }
+
+    #[cold]
+    pub(super) fn claims_observed() -> Refusal {
+        let message = format!("`{OBSERVED}` is what Interlock saw itself; data cannot say it");
+        refused(Code::WorkflowData, message)
+    }
+
+    #[cold]
+    pub(super) fn too_much_context() -> Refusal {
+        let message = format!("the context would have more than {} bytes", super::CONTEXT_BYTES_MAX);
+        refused(Code::WorkflowData, message)
+    }
 }
 
 /// The first row whose guards hold.
 fn choose<'a>(workflow: &Workflow, sight: &Sight<'_>, rows: &'a [Edge]) -> Result<&'a Edge, Refusal> {
-    if let Some(edge) = rows.iter().find(|edge| first_unmet(workflow, edge, sight).is_none()) {
-        return Ok(edge);
-    }
-    let mut missing: Vec<String> = rows.iter().flat_map(|edge| unmet(workflow, edge, sight)).collect();
-    missing.dedup();
-    let told = missing.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
-    Err(Refusal { code: Code::WorkflowGuard, message: format!("not met: {told}"), unmet: missing })
+    let open = rows.iter().find(|edge| first_unmet(workflow, edge, sight).is_none());
+    open.ok_or_else(|| refusals::no_guard_holds(workflow, sight, rows))
 }
 
 fn first_unmet<'a>(workflow: &Workflow, edge: &'a Edge, sight: &Sight<'_>) -> Option<&'a GuardId> {
@@ -414,24 +463,21 @@ fn unmet(workflow: &Workflow, edge: &Edge, sight: &Sight<'_>) -> Vec<String> {
 
 /// Whether what a transition brings may go into the context: what was observed cannot be claimed, and there is an end.
 fn check_data(position: &Position, data: &Context) -> Result<(), Refusal> {
-    if data.0.contains_key(OBSERVED) {
-        let message = format!("`{OBSERVED}` is what Interlock saw itself; data cannot say it");
-        return Err(refused(Code::WorkflowData, message));
-    }
-    if data.0.is_empty() {
-        return Ok(());
+    if data.get_marked(KeyMark::OBSERVED, OBSERVED).is_some() {
+        return Err(refusals::claims_observed());
     }
     let at_most = position.context.len_at_most().saturating_add(data.len_at_most());
-    if at_most <= CONTEXT_BYTES_MAX {
-        return Ok(());
-    }
-    let mut context = position.context.clone();
-    context.merge(data);
-    if context.text().len() > CONTEXT_BYTES_MAX {
-        let message = format!("the context would have more than {CONTEXT_BYTES_MAX} bytes");
-        return Err(refused(Code::WorkflowData, message));
+    if at_most > CONTEXT_BYTES_MAX && !data.is_empty() && is_too_much(&position.context, data) {
+        return Err(refusals::too_much_context());
     }
     Ok(())
+}
+
+#[cold]
+fn is_too_much(context: &Context, data: &Context) -> bool {
+    let mut context = context.clone();
+    context.merge(data);
+    context.text().len() > CONTEXT_BYTES_MAX
 }
 
 /// The run goes on in another state: counters begin anew, the context keeps what came with the event.

@@ -10,7 +10,7 @@
 //! | which calls a state lets pass, where unknown code can run | `permits.rs`, `command_set.rs` |
 //! | what may be asked about all runs, and the answer | `property.rs`, `proof.rs` |
 //! | JSON, YAML or TOML into that, or everything that is wrong with a text | `load.rs` |
-//! | whether a guard holds | `guard.rs` |
+//! | what a run knows, whether a guard holds for it | `context.rs`, `guard.rs` |
 //! | where an agent stands, and what its calls left behind | `run.rs` |
 //! | what a call or an event does to that | `machine.rs` |
 //! | a run that nobody makes, and tests of a workflow as data | `rehearsal.rs`, `scenario.rs` |
@@ -19,6 +19,7 @@
 
 mod analysis;
 mod command_set;
+mod context;
 mod definition;
 mod endings;
 pub mod graph;
@@ -39,9 +40,10 @@ mod ways;
 
 pub use analysis::{Finding, PlacePart, Severity, analyse};
 pub use command_set::CommandSet;
+pub use context::Context;
 pub use definition::{
-    AfterFinal, Edge, Fact, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind, TRANSITIONS_MAX,
-    ToolPattern, Workflow,
+    AfterFinal, Edge, Fact, Field, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind,
+    TRANSITIONS_MAX, ToolPattern, Workflow,
 };
 pub use guard::OBSERVED;
 pub use load::{
@@ -58,7 +60,7 @@ pub use proof::{Answer, Proof, prove};
 pub use property::{FORMS, Property, PropertyError, nearest};
 pub use rehearsal::{Done, LineJudge, Rehearsal};
 pub use run::{
-    Allowance, CALL_MS_MAX, Context, Ended, FinishedCall, Grant, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run, Seen,
+    Allowance, CALL_MS_MAX, Ended, FinishedCall, Grant, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run, Seen,
     SeenCommand, SeenTool,
 };
 pub use templates::{Template, templates};

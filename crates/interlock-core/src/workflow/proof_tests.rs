@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::context::Context;
 use super::definition::{
     AfterFinal, Edge, Fact, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind, ToolPattern, Workflow,
 };
@@ -14,7 +15,7 @@ use super::machine::{self, CallAsked, TransitionAsked, check_call, may_write};
 use super::permits::{CommandJudge, Reach};
 use super::proof::{Answer, prove};
 use super::property::Property;
-use super::run::{Context, Position, Run, SeenCommand};
+use super::run::{Position, Run, SeenCommand};
 use crate::call::{Effect, Family};
 use crate::digest::Digest;
 use crate::json::Json;
@@ -84,7 +85,13 @@ fn guard(dice: &mut Dice, place: usize) -> Guard {
         (_, Operator::Contains) => Some(Json::from(*dice.pick(&[&"x", &"y", &"xy"]))),
         (_, _) => Some(even(dice)),
     };
-    Guard { name: format!("g{place}"), field: field.split('.').map(str::to_owned).collect(), op, value, source }
+    Guard {
+        name: format!("g{place}"),
+        field: field.split('.').map(str::to_owned).collect::<Vec<_>>().into(),
+        op,
+        value,
+        source,
+    }
 }
 
 fn random_machine(dice: &mut Dice) -> Workflow {
@@ -131,7 +138,7 @@ fn random_machine(dice: &mut Dice) -> Workflow {
         description: None,
         states,
         initial: StateId(u32::try_from(dice.roll(count)).unwrap()),
-        context: BTreeMap::new(),
+        context: Context::default(),
         guards,
         facts: vec![Fact { name: "tests".to_owned(), command: "pytest".to_owned() }],
         after_final: if dice.roll(2) == 0 { AfterFinal::Open } else { AfterFinal::Closed },
@@ -372,7 +379,7 @@ fn agrees_with_the_machine(workflow: &Workflow, from: &str, run: &Run, data: BTr
     from.clone_into(&mut position.state);
     position.ended = None;
     run.position = Some(position);
-    let asked = TransitionAsked { event: &found.event, data: &Context(data), expected_revision: None };
+    let asked = TransitionAsked { event: &found.event, data: &Context::from(data), expected_revision: None };
     let name = workflow.states[found.target].name.clone();
     let step = machine::transition(workflow, &run, &asked, 0).expect("an edge that was found");
     match step {

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 
+use super::context::Context;
 use super::definition::{State, Workflow};
 use super::machine::{
     CallAsked, CallBegun, CallEnded, Refusal, Step, TransitionAsked, WayOut, begin_call, check_call, end_call,
     may_write, move_to, park, resolve_parked, state_of, transition, ways_out,
 };
-use super::run::{Context, OpenCall, Parked, Position, Run};
+use super::run::{OpenCall, Parked, Position, Run};
 use crate::action::Millis;
 use crate::call::{Effect, Family};
 use crate::code::Code;

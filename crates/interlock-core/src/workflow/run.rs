@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use serde::{Deserialize, Serialize};
 
+use super::context::Context;
 use super::definition::{Outcome, StateId, Workflow};
 use super::guard::OBSERVED;
 use crate::action::{Millis, Trust};
 use crate::digest::Digest;
-use crate::json::{self, Json, Limits};
+use crate::json::Json;
 
 /// How many finished calls are remembered, to see loops.
 pub(super) const WINDOW_LEN: usize = 20;
@@ -19,8 +20,6 @@ pub const OPEN_CALLS_MAX: usize = 256;
 pub(super) const TOOLS_LEN: usize = 64;
 /// How many changed files are told by name.
 pub(super) const FILES_LEN: usize = 256;
-/// The most bytes that one byte of a text has in canonical text.
-const ESCAPED: usize = 6;
 /// How many sessions are remembered.
 const SESSIONS_LEN: usize = 64;
 /// How long after a call was let run its end is still believed.
@@ -116,61 +115,6 @@ impl PartialEq for Hint {
 }
 
 impl Eq for Hint {}
-
-/// What a run knows: an object. It is written as its canonical text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Context(pub BTreeMap<String, Json>);
-
-impl Context {
-    /// The canonical text.
-    pub fn text(&self) -> String {
-        Json::Object(self.0.clone()).canonical()
-    }
-
-    /// The length of the canonical text, or more.
-    pub(super) fn len_at_most(&self) -> usize {
-        let member = |(key, value): (&String, &Json)| {
-            key.len().saturating_mul(ESCAPED).saturating_add(value.len_at_most()).saturating_add(4)
-        };
-        self.0.iter().map(member).fold(2, usize::saturating_add)
-    }
-
-    /// With what came later on top: shallow.
-    pub fn merge(&mut self, data: &Context) {
-        // Both are in order of key, so one look along both finds what is known already.
-        let mut more = data.0.iter().peekable();
-        let mut unknown = Vec::new();
-        for (key, known) in &mut self.0 {
-            while let Some(entry) = more.next_if(|(new, _)| *new < key) {
-                unknown.push(entry);
-            }
-            if let Some((_, value)) = more.next_if(|(new, _)| *new == key) {
-                known.become_like(value);
-            }
-        }
-        unknown.extend(more);
-        self.0.extend(unknown.into_iter().map(|(key, value)| (key.clone(), value.clone())));
-    }
-}
-
-impl Serialize for Context {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text())
-    }
-}
-
-impl<'de> Deserialize<'de> for Context {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Context, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let document = json::parse(&text, &Limits::CONFIG).map_err(de::Error::custom)?;
-        match Json::of(document.root()) {
-            Json::Object(members) => Ok(Context(members)),
-            Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_) => {
-                Err(de::Error::custom("a context is an object"))
-            }
-        }
-    }
-}
 
 /// A transition that waits for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -385,7 +329,8 @@ impl Run {
 
     /// The context with what was observed, as the agent may see it.
     pub fn shown_context(&self) -> Json {
-        let mut members = self.position.as_ref().map(|position| position.context.0.clone()).unwrap_or_default();
+        let context = self.position.as_ref().map(|position| &position.context);
+        let mut members = context.map(Context::to_map).unwrap_or_default();
         members.insert(OBSERVED.to_owned(), self.seen.to_json());
         Json::Object(members)
     }
@@ -403,7 +348,7 @@ impl Position {
             session,
             state: initial.map(|state| state.name.clone()).unwrap_or_default(),
             hint: Hint(Some(workflow.initial())),
-            context: Context(workflow.context().clone()),
+            context: workflow.context().clone(),
             iterations: 0,
             transitions: 0,
             files: Vec::new(),

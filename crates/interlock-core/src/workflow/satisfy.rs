@@ -94,7 +94,7 @@ type Fields<'a> = BTreeMap<(bool, &'a [String]), Vec<Demand<'a>>>;
 fn satisfiable(demands: &[Demand<'_>], facts: &[Fact]) -> bool {
     let mut things: BTreeMap<&[String], Fields<'_>> = BTreeMap::new();
     for demand in demands {
-        let (blind, field) = (demand.guard.is_blind(), demand.guard.field.as_slice());
+        let (blind, field) = (demand.guard.is_blind(), &*demand.guard.field);
         things.entry(seen_together(field)).or_default().entry((blind, field)).or_default().push(*demand);
     }
     things.iter().all(|(thing, fields)| {
@@ -334,7 +334,7 @@ mod tests {
 
     fn guard(op: Operator, value: &str) -> Guard {
         let value = (!value.is_empty()).then(|| number(value).expect("a value"));
-        Guard { name: op.to_string(), field: vec!["x".into()], op, value, source: Source::Context }
+        Guard { name: op.to_string(), field: vec!["x".into()].into(), op, value, source: Source::Context }
     }
 
     type Wanted = (Operator, &'static str, bool);

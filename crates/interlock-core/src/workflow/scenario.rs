@@ -15,9 +15,9 @@
 use std::collections::BTreeSet;
 
 use super::analysis::PlacePart;
+use super::context::Context;
 use super::definition::Workflow;
 use super::rehearsal::{Done, LineJudge, Rehearsal};
-use super::run::Context;
 use crate::code::Code;
 use crate::display;
 use crate::json::Json;
@@ -314,7 +314,7 @@ impl Reader<'_> {
         match (kind, exit_code) {
             ("event", _) => match members.get("data") {
                 None => Some(Action::Event(text, Context::default())),
-                Some(Json::Object(data)) => Some(Action::Event(text, Context(data.clone()))),
+                Some(Json::Object(data)) => Some(Action::Event(text, data.clone().into())),
                 Some(_) => self.error(&at("data"), "`data` is an object"),
             },
             ("command", exit_code) => Some(Action::Command(text, exit_code)),

@@ -188,7 +188,7 @@ fn read(bytes: &[u8]) -> Result<Asked, String> {
             let event = asked.get("event").and_then(|event| event.as_str()).ok_or("`event` is a string")?;
             let data = match asked.get("data").map(Json::of) {
                 None | Some(Json::Null) => Context::default(),
-                Some(Json::Object(members)) => Context(members),
+                Some(Json::Object(members)) => Context::from(members),
                 Some(Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => {
                     return Err("`data` is an object".to_owned());
                 }

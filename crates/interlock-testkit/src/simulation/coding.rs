@@ -114,7 +114,7 @@ impl Coding {
                 let event = (*random.pick(&["GO", "GO", "ASK", "NEVER"])).to_owned();
                 let (key, worth) =
                     *random.pick(&[("said", 1_u64), ("said", 2), ("said", 3), ("observed", 0), ("x", 1)]);
-                let data = Context([(key.to_owned(), Json::from(worth))].into());
+                let data = Context::from(BTreeMap::from([(key.to_owned(), Json::from(worth))]));
                 let expected_revision =
                     random.one_in(4).then(|| run.revision.saturating_sub(u64::from(random.one_in(2))));
                 let command = TransitionCommand { agent, event, data, expected_revision };
@@ -344,7 +344,7 @@ impl<'a> Runs<'a> {
                     if run.over || run.frozen || run.state != *from || run.transitions >= TRANSITIONS_MAX {
                         return wrong("a transition that could not be made");
                     }
-                    if asked.data.0.contains_key("observed") {
+                    if asked.data.get("observed").is_some() {
                         return wrong("data said what only Interlock can see");
                     }
                     run.enter(to);

@@ -49,7 +49,7 @@ fn ann() -> Actor {
 
 fn data(text: &str) -> Context {
     match Json::of(parse(text, &JsonLimits::STATE).expect("JSON").root()) {
-        Json::Object(members) => Context(members),
+        Json::Object(members) => Context::from(members),
         other => panic!("no object: {other:?}"),
     }
 }
@@ -976,7 +976,7 @@ fn data_that_no_context_takes_is_not_kept_and_the_ledger_can_be_read_again() {
         fixture.begin(FLOW, None);
         let (before, size) = (fixture.run(), fixture.ledger.size());
         let say = |event: &str, said: String| {
-            let data = Context([("said".to_owned(), Json::String(said))].into());
+            let data = Context::from(BTreeMap::from([("said".to_owned(), Json::String(said))]));
             let (agent, event) = (AGENT.to_owned(), event.to_owned());
             fixture.submit(Command::Transition(Box::new(TransitionCommand {
                 agent,

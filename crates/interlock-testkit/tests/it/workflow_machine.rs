@@ -97,7 +97,7 @@ fn object(members: &Members) -> String {
 fn context(members: &Members) -> Context {
     let text = object(members);
     match Json::of(parse(&text, &JsonLimits::STATE).expect("JSON").root()) {
-        Json::Object(members) => Context(members),
+        Json::Object(members) => Context::from(members),
         other => panic!("no object: {other:?}"),
     }
 }
@@ -584,7 +584,7 @@ impl World<'_> {
         assert_eq!(composed(position.context.text()), composed(context(&model.context).text()));
         assert_eq!(position.ended.is_some(), model.phase().is_final);
         assert_eq!(position.files.len(), model.files.len());
-        assert!(!position.context.0.contains_key("observed"));
+        assert!(position.context.get("observed").is_none());
         let max = if model.phase().is_final { None } else { model.phase().max_iterations };
         assert!(max.is_none_or(|max| position.iterations <= max), "more calls than {max:?}");
         assert!(position.transitions <= self.workflow.max_transitions());
@@ -923,7 +923,7 @@ fn a_context_has_a_largest_size_and_data_is_kept_on_success_only() {
     let workflow = workflow(FLOW);
     let run = started(&workflow);
     let step = |len: usize| {
-        let data = Context([("note".to_owned(), Json::from(&*"x".repeat(len)))].into());
+        let data = Context::from(BTreeMap::from([("note".to_owned(), Json::from(&*"x".repeat(len)))]));
         let asked = TransitionAsked { event: "AGAIN", data: &data, expected_revision: None };
         transition(&workflow, &run, &asked, 1).map_err(|refusal| refusal.code)
     };

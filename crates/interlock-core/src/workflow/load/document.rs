@@ -52,7 +52,7 @@ pub(super) fn read(tree: &Node, limits: &Limits, reader: &mut Reader) -> Option<
         description,
         states: states.list,
         initial: initial.unwrap_or(StateId(0)),
-        context,
+        context: context.into(),
         guards: guards.into_list(),
         facts,
         after_final,

@@ -102,7 +102,7 @@ impl<'n> GuardTable<'n> {
         let observed = field.first().is_some_and(|root| root == OBSERVED);
         Some(Guard {
             name: name.map_or_else(|| format!("{} {op}", field.join(".")), str::to_owned),
-            field,
+            field: field.into(),
             op,
             value,
             // Nobody but Interlock can write there, so a guard on it believes nobody else, said or not.
@@ -201,7 +201,13 @@ impl<'n> GuardTable<'n> {
 
 /// Keeps the places of the other guards; never part of a workflow that loads.
 fn refused(name: &str) -> Guard {
-    Guard { name: name.to_owned(), field: Vec::new(), op: Operator::Exists, value: None, source: Source::Observed }
+    Guard {
+        name: name.to_owned(),
+        field: Vec::new().into(),
+        op: Operator::Exists,
+        value: None,
+        source: Source::Observed,
+    }
 }
 
 fn source(fields: Fields<'_>, path: &Path<'_>, reader: &mut Reader) -> Option<Source> {
