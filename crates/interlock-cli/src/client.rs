@@ -7,7 +7,6 @@ use std::env;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use interlock_runtime::clock::{Clock, SystemClock};
 
 use crate::daemon::Daemon;
 use crate::serve::Places;
+use crate::timed::{Timed, connect_unix};
 use crate::{Fault, moment, style};
 
 /// Where a server listens unless it was told otherwise.
@@ -254,12 +254,7 @@ fn connect(address: &Address, authorities: Option<&Path>, deadline: Instant) -> 
         Fault::new(format!("no server at {}: {what}", visible(&address.shown))).and_then_do(next).transient()
     };
     if let Some(socket) = &address.socket {
-        let stream = UnixStream::connect(socket).map_err(unreachable)?;
-        let limits = [stream.set_read_timeout(Some(ANSWER_TIME_MAX)), stream.set_write_timeout(Some(ANSWER_TIME_MAX))];
-        return match limits.into_iter().collect::<io::Result<()>>() {
-            Ok(()) => Ok(Box::new(stream)),
-            Err(error) => Err(unreachable(error)),
-        };
+        return Ok(Box::new(connect_unix(socket, deadline).map_err(unreachable)?));
     }
     let mut failed = io::Error::other("the name has no address");
     for candidate in (address.host.as_str(), address.port).to_socket_addrs().map_err(unreachable)? {
@@ -281,37 +276,6 @@ fn connect(address: &Address, authorities: Option<&Path>, deadline: Instant) -> 
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
-
-/// A connection on which every call ends by the deadline, however slowly the other side drips.
-struct Timed {
-    stream: TcpStream,
-    deadline: Instant,
-}
-
-impl Timed {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
-    }
-}
 
 /// A URL, taken apart.
 #[derive(Debug, Clone)]

@@ -10,7 +10,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,6 +20,7 @@ use interlock_runtime::ledger::is_proven;
 use interlock_runtime::startup::{check_files, make_directory};
 
 use crate::client::RawAnswer;
+use crate::timed::{Timed, connect_unix};
 use crate::{Fault, version};
 
 /// Where a home keeps what is of one run of the daemon.
@@ -205,12 +205,11 @@ impl Daemon {
         deadline: Instant,
     ) -> Result<Told, Fault> {
         // First the socket: that nobody listens says more than that a file is missing.
-        let stream = self.connect(deadline)?;
+        let mut stream = self.connect(deadline)?;
         let token = self.token()?;
         let mut random = [0; 16];
         SystemEntropy::new().fill(&mut random).map_err(|error| Fault::new(error.to_string()))?;
         let challenge = hex(&random);
-        let mut stream = Timed { stream, deadline };
         let broken = |error: io::Error| {
             let what = match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "did not answer in time".to_owned(),
@@ -245,10 +244,10 @@ impl Daemon {
     }
 
     /// A connection to our own daemon, or none at all: what others can put there may be theirs.
-    fn connect(&self, deadline: Instant) -> Result<UnixStream, Fault> {
+    fn connect(&self, deadline: Instant) -> Result<Timed<UnixStream>, Fault> {
         let next = "nothing was changed; ask a person to run `interlock doctor`";
         check_files(&self.socket).map_err(|fault| Fault::with_code(fault.code, fault.message).and_then_do(next))?;
-        connect_by(&self.socket, deadline).map_err(|error| {
+        connect_unix(&self.socket, deadline).map_err(|error| {
             let what = match error.kind() {
                 io::ErrorKind::TimedOut => "it takes no more connections".to_owned(),
                 io::ErrorKind::NotFound => "there is no such socket".to_owned(),
@@ -262,48 +261,5 @@ impl Daemon {
 
     fn shown(&self) -> String {
         visible(&self.socket.display().to_string())
-    }
-}
-
-/// Connects, or gives up at the deadline: the system itself would wait for ever while the queue of a listener is full.
-fn connect_by(socket: &Path, deadline: Instant) -> io::Result<UnixStream> {
-    let (connected, result) = channel();
-    let socket = socket.to_owned();
-    thread::spawn(move || {
-        // Whoever asked may have given up.
-        let _ = connected.send(UnixStream::connect(socket));
-    });
-    let left = deadline.saturating_duration_since(Instant::now());
-    result.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-}
-
-/// A connection on which every call ends by the deadline, however slowly the other side drips.
-struct Timed {
-    stream: UnixStream,
-    deadline: Instant,
-}
-
-impl Timed {
-    fn left(&self) -> io::Result<Option<Duration>> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
-    }
-}
-
-impl Read for Timed {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.set_read_timeout(self.left()?)?;
-        self.stream.read(buffer)
-    }
-}
-
-impl Write for Timed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream.set_write_timeout(self.left()?)?;
-        self.stream.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.stream.flush()
     }
 }

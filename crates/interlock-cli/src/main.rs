@@ -31,6 +31,7 @@ mod state;
 mod style;
 mod table;
 mod telemetry;
+mod timed;
 mod top;
 mod version;
 mod workflow;

@@ -8,14 +8,14 @@ mod merits;
 mod project;
 mod proof;
 mod proof_text;
+mod run_entry;
 mod tree;
 
 pub use entry::{
-    AgentRegistered, AllowanceGiven, AllowanceTaken, ApprovalResolved, Body, BundleActivated, CallEndReported, Entry,
-    EntryError, EntryKind, Executed, FORMAT, Idempotency, KeyCreated, KeyRevoked, ModeChanged, OperatorKey, RULES,
-    Role, Ruled, RunStarted, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged,
-    Steer, TextsErased, TicketOpened, TokenRotated, TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
-    TurnEnded, UnauthenticatedRequests,
+    AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, EntryError, EntryKind, Executed, FORMAT,
+    Idempotency, KeyCreated, KeyRevoked, ModeChanged, OperatorKey, RULES, Role, Ruled, SigningKeyRotated, StateIntent,
+    StateOutcome, StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested,
+    UnauthenticatedRequests,
 };
 pub use merits::MeritsCount;
 pub use project::{
@@ -27,4 +27,8 @@ pub use proof::{
     Subtree, Unprovable, prove_consistency, prove_inclusion, tree_root, verify_consistency, verify_inclusion,
 };
 pub use proof_text::{Claim, PROOF_FORMAT, Proof, ProofError};
+pub use run_entry::{
+    AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Steer, TransitionOutcome,
+    Transitioned, TurnEnded,
+};
 pub use tree::{Frontier, leaf_hash};

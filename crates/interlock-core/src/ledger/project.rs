@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{
-    AgentRegistered, ApprovalResolved, Body, Executed, Ruled, StateIntent, StateOutcome, Steer, TicketOpened,
-    TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
+    AgentRegistered, ApprovalResolved, Body, Executed, Ruled, StateIntent, StateOutcome, TicketOpened, TrustChanged,
+    TrustRequested,
 };
+use super::run_entry::{Steer, TransitionOutcome, Transitioned};
 use crate::action::{
     Agent, CallApplied, Conversation, Counted, Facts, Millis, OpenTicket, Record, Resolution, Risk, Ticket,
     TicketSubject, TrustCause, Verdict, WaitingAction, WaitingTransition, WaitingTrust, apply_call,
