@@ -9,6 +9,7 @@ import signal
 import sys
 import time
 
+from cursor import Cursor
 from trial import READING, Trial
 
 PATCH = "--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+x\n"
@@ -221,13 +222,70 @@ def places(trial):
     yield "places: a directory that is relative is none", p.bash("rm a.py", session_id="dot", cwd=".").code == 2
 
 
+def echoes(trial):
+    """Some hosts ask twice about a call: the second time it passes only if it is the call that was judged."""
+    def refused(heard):
+        return heard.code == 2 or '"deny"' in heard.output
+
+    p = trial.project()
+    ls, rm = {"command": "ls"}, {"command": "rm -rf /"}
+    yield "echoes: a call is judged", p.before("Bash", ls).code == 0
+    yield "echoes: its echo passes", not refused(p.event("PermissionRequest", tool_name="Bash", tool_input=ls))
+    yield "echoes: not another command", refused(p.event("PermissionRequest", tool_name="Bash", tool_input=rm))
+    host = Cursor(p.home, p.path, None)
+    host.start()
+    start = {"host": "cursor", "project": p.path}
+    status, answer = p.home.operator("POST", "/runs", start)
+    assert status == 201, answer
+    p.home.operator("POST", f"/agents/{answer['agent_id']}/enforce", {})
+    same = {"tool_name": "Shell", "tool_input": {"command": "ls"}, "tool_use_id": "1", "cwd": p.path}
+    yield "echoes: cursor, a call is judged", host.refused(host.event("preToolUse", agent_message="x", **same)) is None
+    for name, command, cwd, passes in (
+        ("its echo passes", "ls", p.path, True),
+        ("not another command", "rm -rf /", p.path, False),
+        ("not with more behind it", "ls; rm -rf /", p.path, False),
+    ):
+        asked = host.event("beforeShellExecution", command=command, cwd=cwd, sandbox=False)
+        yield f"echoes: cursor, {name}", (host.refused(asked) is None) == passes
+
+
+def known_commands(trial):
+    """What a person lets pass is known within the project. Elsewhere the same words run something else."""
+    p = trial.project()
+    elsewhere = os.path.join(trial.directory, "elsewhere")
+    inside = os.path.join(p.path, "part")
+    link = os.path.join(p.path, "link")
+    os.makedirs(elsewhere)
+    os.makedirs(inside)
+    os.symlink(elsewhere, link)
+    p.allow("make test")
+    for name, line, cwd, passes in (
+        ("in the project", "make test", p.path, True), ("in a part of it", "make test", inside, True),
+        ("not elsewhere", "make test", elsewhere, False), ("not by a link", "make test", link, False),
+        ("not after cd", f"cd {elsewhere} && make test", p.path, False),
+        ("not by an option", f"make -C {elsewhere} test", p.path, False),
+        ("not with another search path", "PATH=.:$PATH make test", p.path, False),
+        ("not another function", "make() { rm a.py; }; make test", p.path, False),
+    ):
+        yield f"known commands: {name}", (p.bash(line, cwd=cwd).code == 0) == passes
+
+
+def observing(trial):
+    """One enforced project is enough: what cannot be read is refused from then on, at every host."""
+    trial.project()
+    for host in ("claude-code", "codex", "cursor", "gemini"):
+        heard = trial.project().send("no event", host)
+        yield f"observing: what {host} cannot have said is refused", heard.code == 2 or '"deny"' in heard.output
+
+
 def main():
     program, directory = sys.argv[1:]
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     began, failures, done = time.monotonic(), 0, 0
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
-        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, places):
+        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, known_commands, observing,
+                      places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

@@ -86,6 +86,8 @@ pub struct Intent {
     pub writes: Vec<FileChange>,
     /// Addresses to be reached.
     pub urls: Vec<String>,
+    /// The commands go on behind the agent's back once the call is over.
+    pub goes_on: bool,
     /// Fields of the input that nobody here knows: what they ask for cannot be told.
     pub unread: Vec<String>,
 }
@@ -112,7 +114,7 @@ impl Call {
     /// The SHA-256 of what it asks for, in whatever form: commands, files, addresses, a tool of MCP, and the directory. Two
     /// events of a host about one call have the same; its input may be told differently in each.
     pub fn gist(&self, cwd: &str) -> Digest {
-        let Intent { commands, directory, reads, writes, urls, unread: _ } = &self.intent;
+        let Intent { commands, directory, reads, writes, urls, goes_on: _, unread: _ } = &self.intent;
         let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::from(text.as_str())).collect());
         let written: Vec<String> = writes.iter().map(|change| change.path.clone()).collect();
         let mcp =

@@ -6,8 +6,8 @@ use interlock_core::json::{Json, Value};
 use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape, tells_error};
 use crate::tools::Role::{
-    CellMode, Command, Content, Edits, Everywhere, Flag, Inert, Names, New, Number, Off, Old, Path, Root, Target, Text,
-    Url, Word,
+    CellMode, Command, Content, Edits, Everywhere, Flag, Inert, Lasting, LastingCommand, Names, New, Number, Off, Old,
+    Path, Root, Target, Text, Url, Word,
 };
 use crate::tools::Tool;
 
@@ -71,7 +71,7 @@ const TOOLS: &[Tool] = &[
             ("command", Command),
             ("timeout", Number),
             ("description", Text),
-            ("run_in_background", Flag),
+            ("run_in_background", Lasting),
             ("dangerouslyDisableSandbox", Off),
         ],
     },
@@ -79,7 +79,7 @@ const TOOLS: &[Tool] = &[
         name: "Monitor",
         family: Some(Family::Bash),
         needs: &["command"],
-        fields: &[("command", Command), ("timeout_ms", Number), ("description", Text)],
+        fields: &[("command", LastingCommand), ("timeout_ms", Number), ("description", Text)],
     },
     Tool { name: "BashOutput", family: None, needs: &[], fields: OUTPUT },
     Tool { name: "TaskOutput", family: None, needs: &[], fields: OUTPUT },

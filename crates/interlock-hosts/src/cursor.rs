@@ -12,8 +12,8 @@ use crate::event::{Kind, ToolResult, Unreadable};
 use crate::mcp;
 use crate::shape::{Dialect, Shape, digest, loosened, object, response, tells_error};
 use crate::tools::Role::{
-    Command, Content, Directory, Doomed, Edits, Everywhere, Flag, Inert, Names, New, Number, Old, Path, Paths, Root,
-    Target, Text, Url,
+    Command, Content, Directory, Doomed, Edits, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths,
+    Root, Target, Text, Url,
 };
 use crate::tools::{self, Tool};
 
@@ -152,7 +152,7 @@ const TOOLS: &[Tool] = &[
             ("working_directory", Directory),
             ("description", Text),
             ("timeout", Number),
-            ("is_background", Flag),
+            ("is_background", Lasting),
         ],
     },
     Tool { name: "Read", family: Some(Family::Read), needs: FILE, fields: READ },

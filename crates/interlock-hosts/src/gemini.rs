@@ -9,8 +9,8 @@ use interlock_core::json::Value;
 use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape};
 use crate::tools::Role::{
-    Command, Content, Directory, Everywhere, Flag, Inert, Names, New, Number, Old, Path, Paths, Root, Target, Text,
-    Url, UrlsIn,
+    Command, Content, Directory, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths, Root, Target,
+    Text, Url, UrlsIn,
 };
 use crate::tools::{Role, Tool};
 
@@ -46,7 +46,7 @@ const TOOLS: &[Tool] = &[
             ("command", Command),
             ("description", Text),
             ("dir_path", Directory),
-            ("is_background", Flag),
+            ("is_background", Lasting),
             ("delay_ms", Number),
             WAIT,
         ],

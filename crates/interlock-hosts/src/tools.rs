@@ -22,6 +22,10 @@ pub(crate) struct Tool {
 pub(crate) enum Role {
     /// A command line.
     Command,
+    /// A command line that goes on behind the agent's back.
+    LastingCommand,
+    /// Whether the command goes on behind the agent's back.
+    Lasting,
     /// A command line, or its words.
     CommandOrWords,
     /// The directory commands are run in.
@@ -128,6 +132,11 @@ impl Reading {
     fn take(&mut self, role: Role, value: &Json) -> Option<()> {
         match role {
             Role::Command => self.intent.commands.push(value.as_str()?.to_owned()),
+            Role::LastingCommand => {
+                self.intent.commands.push(value.as_str()?.to_owned());
+                self.intent.goes_on = true;
+            }
+            Role::Lasting => self.intent.goes_on |= flag(value)?,
             Role::CommandOrWords => self.intent.commands.push(command(value)?),
             Role::Directory => once(&mut self.intent.directory, path(value)?)?,
             Role::Path => self.intent.reads.push(path(value)?),

@@ -223,6 +223,11 @@ impl Seen {
             self.labels.insert(Label::Unknown);
             self.has_unread = true;
         }
+        if call.intent.goes_on && label > Label::ReadOnly {
+            // It may do it at any time.
+            label = label.max(Label::Unknown);
+            self.labels.insert(Label::Unknown);
+        }
         // Reading is what is left if nothing else is done.
         if label > Label::ReadOnly {
             self.labels.remove(&Label::ReadOnly);

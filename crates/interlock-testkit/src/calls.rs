@@ -44,6 +44,9 @@ pub struct CallCase {
     urls: Vec<String>,
     #[serde(default)]
     unread: Vec<String>,
+    /// The commands go on behind the agent's back.
+    #[serde(default)]
+    goes_on: bool,
     /// The host's table says that the tool stays within the agent.
     #[serde(default)]
     bookkeeping: bool,
@@ -177,6 +180,7 @@ impl CallCase {
             reads: texts(&self.read),
             writes: written.chain(texts(&self.delete).into_iter().map(change(true))).collect(),
             urls: texts(&self.urls),
+            goes_on: self.goes_on,
             unread: self.unread.clone(),
         };
         let mcp = self.mcp.clone().map(|[server, tool]| McpTool { server, tool });

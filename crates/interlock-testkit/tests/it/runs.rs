@@ -22,6 +22,7 @@ use interlock_core::rule::Then;
 use interlock_core::workflow::{Allowance, Context, Ended, Format, Limits, Run, Workflow, load};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
+use interlock_runtime::coding_agents::Sessions;
 use interlock_runtime::ledger::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Ledger, MemoryStore, Ports, RunChange,
     SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
@@ -29,6 +30,7 @@ use interlock_runtime::ledger::{
 use interlock_testkit::service::ManualClock;
 
 const AGENT: &str = "agent_0123456789abcdef0123456789abcdef";
+const PROJECT: &str = "/srv/shop";
 const EXPIRY_MS: u64 = 15 * 60_000;
 const FLOW: &str = r#"{"id":"fix","initial":"planning","context":{"tries":0},
   "facts":{"tests":{"command":"make test"}},
@@ -101,8 +103,8 @@ impl Fixture {
             name: "claude-code in shop".to_owned(),
             kind: AgentKind::Autonomous,
             principal_id: "local".to_owned(),
-            description: None,
-            framework: None,
+            description: Some(PROJECT.to_owned()),
+            framework: Some("claude-code".to_owned()),
             model: None,
             permissions: Permissions::default(),
             budget,
@@ -894,6 +896,24 @@ fn everything(directory: &Path) -> (Run, String) {
     let run = fixture.run();
     fixture.ledger.stop().expect("stopped");
     (run, ticket)
+}
+
+#[test]
+fn a_session_stays_with_its_project_however_many_others_begin() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.change(RunChange::BindSession(SessionBound { session: "first".to_owned() }));
+        let sessions = Sessions::load(&fixture.ledger).expect("read");
+        for number in 0..10_000 {
+            let session = format!("other-{number}");
+            sessions.bind(&fixture.ledger, "claude-code", &session, "/srv/elsewhere").expect("bound");
+        }
+        let project = |session| sessions.project("claude-code", session);
+        assert_eq!(project("first").as_deref(), Some(PROJECT));
+        assert_eq!(project("other-9999").as_deref(), Some("/srv/elsewhere"));
+        sessions.bind(&fixture.ledger, "claude-code", "first", "/srv/elsewhere").expect("bound");
+        assert_eq!(project("first").as_deref(), Some(PROJECT), "it does not move");
+    });
 }
 
 #[test]

@@ -4,9 +4,9 @@ use core::ops::Range;
 
 use super::parse::Parser;
 use super::reduce;
-use super::syntax::{Arithmetic, Assignment, ConditionToken, Parameter, Part, Word};
+use super::syntax::{Arithmetic, Assignment, ConditionToken, Parameter, Part, Script, Word};
 use super::walk::Walk;
-use super::{Label, environment};
+use super::{Label, environment, jobs};
 
 impl<'s> Walk<'s, '_> {
     /// An assignment whose value is an expression, or text that is expanded later.
@@ -59,13 +59,21 @@ impl<'s> Walk<'s, '_> {
         match part {
             Part::Text { .. } => {}
             Part::Parameter(parameter) => self.parameter(parameter, span),
-            Part::Command { script, .. } | Part::Process(script) => {
-                let directory = self.directory.clone();
-                self.aside(script);
-                self.directory = directory;
+            Part::Command { script, .. } => self.elsewhere(script),
+            Part::Process(script) => {
+                let job = self.begin_job();
+                self.elsewhere(script);
+                self.end_job(job, !jobs::is_one_command(script), span);
             }
             Part::Arithmetic(arithmetic) => self.arithmetic(arithmetic),
         }
+    }
+
+    /// In a shell of its own: where it goes, the line does not.
+    fn elsewhere(&mut self, script: &'s Script) {
+        let directory = self.directory.clone();
+        self.aside(script);
+        self.directory = directory;
     }
 
     pub(super) fn parameter(&mut self, parameter: &'s Parameter, span: &Range<usize>) {

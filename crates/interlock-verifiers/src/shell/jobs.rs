@@ -1,6 +1,6 @@
 //! Jobs in the background: whether the line waits for them.
 
-use super::syntax::{AndOr, CommandKind, Word};
+use super::syntax::{AndOr, Command, CommandKind, Script, Word};
 
 /// Commands that neither end the line nor fail.
 const BETWEEN: [&str; 4] = ["echo", "printf", "true", ":"];
@@ -35,6 +35,18 @@ pub(super) fn is_waited_for(rest: &[AndOr]) -> bool {
         }
     }
     false
+}
+
+/// Whether what runs beside the line is one command. It is judged as it is; several may take their time.
+pub(super) fn is_simple(command: &Command) -> bool {
+    matches!(command.kind, CommandKind::Simple { .. })
+}
+
+/// The same for a script.
+pub(super) fn is_one_command(script: &Script) -> bool {
+    let [list] = script.lists.as_slice() else { return script.lists.is_empty() };
+    let [pipeline] = list.pipelines.as_slice() else { return false };
+    !list.background && pipeline.commands.iter().all(is_simple)
 }
 
 /// `$!`

@@ -167,7 +167,7 @@ pub(super) struct Walk<'s, 'w> {
 
 /// What was found before a job in the background.
 #[derive(Debug, Clone, Copy)]
-struct Job {
+pub(super) struct Job {
     effects: usize,
     words: Option<(usize, Label)>,
 }
@@ -304,13 +304,13 @@ impl<'s> Walk<'s, '_> {
     }
 
     /// Remembers what was found before a job.
-    fn begin_job(&mut self) -> Job {
+    pub(super) fn begin_job(&mut self) -> Job {
         let words = self.findings.words.as_mut().map(|words| words.begin_job());
         Job { effects: self.findings.effects.len(), words }
     }
 
     /// A job that outlives the line and does more than read may do it at any time.
-    fn end_job(&mut self, job: Job, outlives: bool, span: &Range<usize>) {
+    pub(super) fn end_job(&mut self, job: Job, outlives: bool, span: &Range<usize>) {
         if let (Some(words), Some(before)) = (&mut self.findings.words, job.words) {
             words.end_job(before, outlives);
         }
@@ -375,9 +375,7 @@ impl<'s> Walk<'s, '_> {
                 self.conditional = self.conditional.saturating_add(1);
                 let job = self.begin_job();
                 self.command(body);
-                // One command is judged as it is; several may take their time.
-                let is_one = matches!(body.kind, CommandKind::Simple { .. });
-                self.end_job(job, !is_one, &command.span);
+                self.end_job(job, !jobs::is_simple(body), &command.span);
                 self.conditional = self.conditional.saturating_sub(1);
             }
         }
