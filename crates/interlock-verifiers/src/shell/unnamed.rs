@@ -10,6 +10,21 @@ use super::{options, table, tar};
 const GIT_WITH_ARGUMENT: [&str; 7] =
     ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"];
 
+/// Verbs of git that write what a patch, a stream or a made-up tree says: into the files, or into what the next commit and
+/// the checkout after it bring there.
+const GIT_UNNAMED: [&str; 10] = [
+    "apply",
+    "am",
+    "fast-import",
+    "quiltimport",
+    "update-index",
+    "read-tree",
+    "mktree",
+    "commit-tree",
+    "checkout-index",
+    "subtree",
+];
+
 /// The texts of arguments, as far as they are known.
 fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
     arguments.iter().map(|argument| argument.known_text().unwrap_or(argument.prefix()))
@@ -46,7 +61,11 @@ pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Label) -> bool {
     let writes = match name {
         "patch" | "gpatch" | "unzip" => true,
         "tar" | "gtar" | "bsdtar" => tar::extracts(run),
-        "git" => matches!(git_verb(arguments), Some("apply" | "am" | "fast-import" | "quiltimport")),
+        // A merge into a subtree moves what it brings.
+        "git" => {
+            git_verb(arguments).is_some_and(|verb| GIT_UNNAMED.contains(&verb))
+                || texts(arguments).any(|text| text.contains("subtree"))
+        }
         "cpio" => has_option(arguments, &['i', 'p'], &["e", "pa"]),
         "pax" => has_option(arguments, &['r'], &[]),
         "ar" => texts(arguments).next().is_some_and(|mode| mode.contains('x')),
