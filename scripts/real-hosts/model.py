@@ -139,7 +139,9 @@ def responses(_body, calls, stream):
         item = {"id": "item_" + name, "call_id": name, "name": short, "status": "completed"}
         if space:
             item["namespace"] = space
-        if isinstance(given, str):
+        if short == "tool_search":
+            items.append({"type": "tool_search_call", "call_id": name, "execution": "client", "arguments": given})
+        elif isinstance(given, str):
             items.append(item | {"type": "custom_tool_call", "input": given})
         else:
             items.append(item | {"type": "function_call", "arguments": json.dumps(given)})
