@@ -6,17 +6,19 @@ install` wrote; the hooks and the server are left as installed.
 
 import json
 import os
+import signal
 import subprocess
+
+# Far more than any session here takes.
+LIMIT_S = 90
 
 
 class RealHost:
     name = ""
-    # Whether the host refuses a tool when its hook cannot be run.
-    refuses_without_hook = False
+    # In which ways the hook's program can fail so that the host refuses the tool.
+    refuses_when = ()
     # Whether the tools of MCP servers have to be looked up by the model before it can call them.
     looks_tools_up = False
-    # Whether the start of a session and a prompt have words for the model.
-    limit = 60
 
     def __init__(self, programs, user, project, model):
         self.programs = programs
@@ -31,14 +33,21 @@ class RealHost:
             "https_proxy": model.url, "http_proxy": model.url, "no_proxy": "127.0.0.1,localhost",
         }
 
-    def talk(self, script, prompt="Do what is to be done."):
+    def talk(self, script, **how):
         """One session in which the model follows the script. What the model had read at each turn is in `model`."""
         self.model.begin(script)
-        done = subprocess.run(
-            self.line(prompt), env=self.environment | self.variables(), cwd=self.project, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=self.limit, check=False,
+        # A session of its own, because a host that hangs has children that would be left.
+        process = subprocess.Popen(
+            self.line("Do what is to be done.", **how), env=self.environment | self.variables(), cwd=self.project, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
-        return Talk(done, self.model.requests, self.turns)
+        try:
+            said = process.communicate(timeout=LIMIT_S)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return Talk(self, process.returncode, "".join(said), self.model.requests)
 
     def settings(self):
         """Adds what is not ours to the settings, after `interlock install`."""
@@ -49,6 +58,10 @@ class RealHost:
     def line(self, prompt):
         raise NotImplementedError
 
+    def results(self, body):
+        """What a request says about the calls that were made so far, in their order."""
+        raise NotImplementedError
+
     def path(self, name):
         return os.path.join(self.project, name)
 
@@ -56,30 +69,37 @@ class RealHost:
 class Talk:
     """A session that is over."""
 
-    def __init__(self, done, requests, turns):
-        self.done = done
+    def __init__(self, host, code, said, requests):
+        self.host = host
+        self.code = code
+        self.said = said
         self.requests = requests
-        self.turns = turns
 
-    def read(self, turn):
-        """The text that the model read for the first time before this turn; turn 0 is the first."""
-        if turn >= len(self.requests):
-            return ""
-        now = self.requests[turn]
-        before = len(self.turns(self.requests[turn - 1])) if turn else 0
-        said = self.turns(now)[before:]
-        return json.dumps([said, now.get("system")] if turn == 0 else said, ensure_ascii=False)
+    def first(self):
+        """All that the model read before its first turn, the list of its tools aside."""
+        return json.dumps({**self.requests[0], "tools": None}, ensure_ascii=False) if self.requests else ""
+
+    def tools(self):
+        return json.dumps(self.requests[0].get("tools"), ensure_ascii=False) if self.requests else ""
+
+    def result(self, call):
+        """What the model read about a call of its script; 0 is the first."""
+        results = self.host.results(self.requests[-1]) if self.requests else []
+        return json.dumps(results[call], ensure_ascii=False) if call < len(results) else ""
 
     def __str__(self):
-        last = self.read(len(self.requests) - 1)
-        return f"exit {self.done.returncode}, {len(self.requests)} turns: {self.done.stderr[-600:]} … {last[-1500:]}"
+        results = self.host.results(self.requests[-1]) if self.requests else []
+        return f"exit {self.code} after {len(self.requests)} turns, results {results}: {self.said[-800:]}"
 
 
 class ClaudeCode(RealHost):
     name = "claude-code"
-    refuses_without_hook = True
+    # Words on the output that are not JSON are words for the model here, not a failure.
+    refuses_when = (
+        "is not there", "ends with 1", "ends with 3 and words", "ends with 3 and says nothing", "is killed",
+        "prints JSON of another shape",
+    )
     looks_tools_up = True
-    turns = staticmethod(lambda body: body["messages"])
 
     def variables(self):
         return {
@@ -91,6 +111,10 @@ class ClaudeCode(RealHost):
         # What the host itself would ask a person about is let through here, so that only the hook is left to refuse.
         allowed = "Bash,Read,Edit,Write,ToolSearch,mcp__interlock"
         return [os.path.join(self.programs, "claude"), "-p", prompt, "--allowedTools", allowed]
+
+    def results(self, body):
+        blocks = [block for turn in body["messages"] if isinstance(turn["content"], list) for block in turn["content"]]
+        return [block["content"] for block in blocks if block["type"] == "tool_result"]
 
     def shell(self, command):
         return "Bash", {"command": command, "description": "as asked"}
@@ -104,6 +128,10 @@ class ClaudeCode(RealHost):
     def edit(self, path, old, new):
         return "Edit", {"file_path": self.path(path), "old_string": old, "new_string": new}
 
+    def list_in(self, directory):
+        # The shell stays where a command went to, and later events say so.
+        return [self.shell("cd " + directory), self.shell("ls")]
+
     def look_up(self):
         names = "mcp__interlock__interlock_get_state,mcp__interlock__interlock_transition"
         return "ToolSearch", {"query": "select:" + names, "max_results": 5}
@@ -115,7 +143,6 @@ class ClaudeCode(RealHost):
 class Codex(RealHost):
     name = "codex"
     looks_tools_up = True
-    turns = staticmethod(lambda body: body["input"])
 
     def settings(self):
         path = os.path.join(self.user, ".codex", "config.toml")
@@ -136,6 +163,9 @@ class Codex(RealHost):
         # A person accepts hooks in `/hooks`. Nobody sits here, so they are accepted for one session.
         return line + (["--dangerously-bypass-hook-trust"] if accepted else []) + [prompt]
 
+    def results(self, body):
+        return [item.get("output", item) for item in body["input"] if item["type"].endswith("_output")]
+
     def shell(self, command):
         return "exec_command", {"cmd": command}
 
@@ -149,6 +179,9 @@ class Codex(RealHost):
     def edit(self, path, old, new):
         return "apply_patch", f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
 
+    def list_in(self, directory):
+        return [("exec_command", {"cmd": "ls", "workdir": self.path(directory)})]
+
     def look_up(self):
         return "tool_search", {"query": "interlock"}
 
@@ -158,7 +191,8 @@ class Codex(RealHost):
 
 class Gemini(RealHost):
     name = "gemini"
-    turns = staticmethod(lambda body: body["contents"])
+    # Its shell ends with 127 when the program is not there, and anything above 1 refuses if there are words with it.
+    refuses_when = ("is not there", "ends with 3 and words")
 
     def settings(self):
         path = os.path.join(self.user, ".gemini", "settings.json")
@@ -178,6 +212,10 @@ class Gemini(RealHost):
     def line(self, prompt):
         return [os.path.join(self.programs, "gemini"), "-p", prompt, "-m", "gemini-2.5-pro", "--yolo"]
 
+    def results(self, body):
+        parts = [part for turn in body["contents"] for part in turn["parts"]]
+        return [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+
     def shell(self, command):
         return "run_shell_command", {"command": command}
 
@@ -190,8 +228,12 @@ class Gemini(RealHost):
     def edit(self, path, old, new):
         return "replace", {"file_path": path, "instruction": "as asked", "old_string": old, "new_string": new}
 
+    def list_in(self, directory):
+        return [("run_shell_command", {"command": "ls", "dir_path": directory})]
+
     def control(self, tool, **arguments):
-        return "mcp_interlock_interlock_" + tool, arguments
+        # The host offers this flag with every tool, also with those of servers.
+        return "mcp_interlock_interlock_" + tool, arguments | {"wait_for_previous": True}
 
 
 HOSTS = (ClaudeCode, Codex, Gemini)

@@ -1,7 +1,8 @@
 """A model that says what it was told to say, in the three protocols that the hosts speak. It listens on loopback only.
 
-A script is a list of turns; a turn is a list of calls `(tool, input)`, made at once. When the script is over, the model
-says that it is done. Everything that was sent to it is kept, so that a test can look at what a real model would have read.
+A script is a list of turns; a turn is a call `(tool, input)`, or a function that does something to the world at that
+moment and returns one. When the script is over, the model says that it is done. Everything that was sent to it is kept, so
+that a test can look at what a real model would have read.
 """
 
 import json
@@ -84,16 +85,15 @@ class Model:
             return "application/json", json.dumps({"input_tokens": 1, "totalTokens": 1}).encode()
         with self.lock:
             # Hosts ask for titles, summaries and the like beside the conversation: there is no tool in such a request.
-            turn = []
-            if body.get("tools"):
-                self.requests.append(body)
-                turn = self.script.pop(0) if self.script else []
-            else:
-                self.others.append("POST " + path)
             calls = []
-            for tool, given in turn:
-                self.calls += 1
-                calls.append((f"call_{self.calls}", tool, given))
+            if not body.get("tools"):
+                self.others.append("POST " + path)
+            else:
+                self.requests.append(body)
+                if self.script:
+                    turn = self.script.pop(0)
+                    self.calls += 1
+                    calls.append((f"call_{self.calls}", *(turn() if callable(turn) else turn)))
         return say(body, calls, stream="streamGenerateContent" in path or body.get("stream") is True)
 
 

@@ -40,6 +40,18 @@ WORKFLOW = {
 }
 
 
+# How a hook's program can fail: what it is then, as a shell's script.
+FAILURES = (
+    ("is not there", None),
+    ("ends with 1", "echo trouble >&2\nexit 1\n"),
+    ("ends with 3 and words", "echo trouble >&2\nexit 3\n"),
+    ("ends with 3 and says nothing", "exit 3\n"),
+    ("is killed", "kill -9 $$\n"),
+    ("prints no JSON", "echo trouble\n"),
+    ("prints JSON of another shape", """echo '{"decision": 5}'\n"""),
+)
+
+
 class Checks:
     """One line per check; whoever runs this sees from the number of failures how it ended."""
 
@@ -120,10 +132,10 @@ class Walk:
 
     def observe(self):
         host = self.host
-        talk = host.talk([[host.shell("rm -rf build")]])
-        self.check.that(talk.done.returncode == 0, "the host runs without a network", talk)
-        self.check.that("Interlock observes" in talk.read(0), "the model reads that it is observed", talk.read(0))
-        self.check.that(not self.exists("build"), "observed, `rm -rf` runs", talk)
+        talk = host.talk([host.shell("rm -r build")])
+        self.check.that(talk.code == 0, "the host runs without a network", talk)
+        self.check.that("Interlock observes" in talk.first(), "the model reads that it is observed", talk.first())
+        self.check.that(not self.exists("build"), "observed, `rm -r` runs", talk)
         self.on_record(0, ("DENIED", False))
 
     def enforce(self):
@@ -132,43 +144,42 @@ class Walk:
         self.cli("enforce")
         before = len(self.record())
         talk = host.talk([
-            [host.shell("rm -rf build")], [host.write("made.txt", "made\n")], [host.shell("ls")], [host.read("sums.py")],
+            host.shell("rm -r build"), host.write("made.txt", "made\n"), host.shell("ls"), host.read("sums.py"),
         ])
-        told = talk.read(1)
-        self.check.that(self.exists("build/kept.txt"), "enforced, `rm -rf` takes no effect", talk)
-        self.check.that("QWED-AGENT-TRUST-001" in told, "and the model reads why", told)
+        self.check.that(self.exists("build/kept.txt"), "enforced, `rm -r` takes no effect", talk)
+        self.check.that("QWED-AGENT-TRUST-001" in talk.result(0), "and the model reads why", talk.result(0))
         self.check.that(self.exists("made.txt") and self.text("made.txt") == "made\n", "a file is written", talk)
-        self.check.that("made.txt" in talk.read(3), "`ls` runs and the model reads its output", talk.read(3))
-        self.check.that("return a - b" in talk.read(4), "a file is read", talk.read(4))
+        self.check.that("made.txt" in talk.result(2), "`ls` runs and the model reads its output", talk)
+        self.check.that("return a - b" in talk.result(3), "a file is read", talk)
         self.on_record(before, ("DENIED", True), ("APPROVED", True), ("APPROVED", True), ("APPROVED", True))
 
     def secret(self):
         host = self.host
-        talk = host.talk([[host.read(".env")]])
-        self.check.that("TOKEN=1" not in talk.read(1), "a file with secrets is not read", talk.read(1))
+        talk = host.talk([host.read(".env")])
+        self.check.that(talk.result(0) and "TOKEN=1" not in talk.result(0), "a file with secrets is not read", talk)
 
     def workflow(self):
         host = self.host
-        path = os.path.join(self.home.path, "..", "walk.json")
+        path = os.path.join(os.path.dirname(self.home.path), "walk.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(WORKFLOW, file)
         self.cli("workflow", "start", path)
-        script = [[host.edit("sums.py", "    return a - b", "    return a + b")], [host.shell("cat sums.py")]]
+        mend = host.edit("sums.py", "    return a - b", "    return a + b")
+        script = [host.read("sums.py"), mend, host.shell("head sums.py"), *host.list_in("build")]
+        inside = len(script) - 1
         if host.looks_tools_up:
-            script.append([host.look_up()])
+            script.append(host.look_up())
         at = len(script)
-        script += [[host.control("get_state")], [host.control("transition", event="READY")]]
-        # Claude Code wants a file read before it is edited.
-        script += [[host.read("sums.py")], [host.edit("sums.py", "    return a - b", "    return a + b")]]
-        talk = host.talk(script)
-        first = talk.read(0)
+        talk = host.talk(script + [host.control("get_state"), host.control("transition", event="READY"), mend])
+        first = talk.first()
         self.check.that("Change nothing yet" in first, "the model reads the instructions of its phase", first)
-        self.check.that("INTERLOCK-WF-001" in talk.read(1), "an edit is refused in the first phase", talk.read(1))
-        self.check.that("return a - b" in talk.read(2), "a command that reads runs there", talk.read(2))
-        listed = talk.read(at) if host.looks_tools_up else json.dumps(talk.requests[0].get("tools"))
-        self.check.that("interlock_transition" in listed, "the model is offered the control tools", listed[:2000])
-        self.check.that("planning" in talk.read(at + 1), "it sees its phase with them", talk.read(at + 1))
-        self.check.that("implementing" in talk.read(at + 2), "it moves on with them", talk.read(at + 2))
+        self.check.that("INTERLOCK-WF-001" in talk.result(1), "an edit is refused in the first phase", talk)
+        self.check.that("return a - b" in talk.result(2), "a command that reads runs there", talk)
+        self.check.that("kept.txt" in talk.result(inside), "so does one in another directory", talk)
+        listed = talk.result(at - 1) if host.looks_tools_up else talk.tools()
+        self.check.that("interlock_transition" in listed, "the model is offered the control tools", talk)
+        self.check.that("planning" in talk.result(at), "it sees its phase with them", talk)
+        self.check.that("implementing" in talk.result(at + 1), "it moves on with them", talk)
         self.check.that("return a + b" in self.text("sums.py"), "in the second phase the edit takes effect", talk)
         run = self.run()
         self.check.that(run["state"] == "implementing", "the run is in the second phase", run)
@@ -178,26 +189,60 @@ class Walk:
     def dead_daemon(self):
         """The hook's own failure is a refusal on every host: it says so with the code that hosts understand."""
         host, aside = self.host, self.home.path + "-aside"
-        self.home.stop()
-        os.rename(self.home.path, aside)
-        self.put("../home", "no directory\n")
-        talk = host.talk([[host.shell("rm -rf build")]])
+
+        def without_home():
+            self.home.stop()
+            os.rename(self.home.path, aside)
+            with open(self.home.path, "w", encoding="utf-8") as file:
+                file.write("no directory\n")
+            return host.shell("rm -r build")
+
+        talk = host.talk([without_home])
         os.remove(self.home.path)
         os.rename(aside, self.home.path)
         self.check.that(self.exists("build/kept.txt"), "without daemon and home the hook refuses", talk)
-        talk = host.talk([[host.shell("ls")]])
-        self.check.that("sums.py" in talk.read(1), "with them a hook starts the daemon and it goes on", talk)
+        self.check.that("nterlock" in talk.result(0), "and the model reads so", talk)
+        talk = host.talk([host.shell("ls")])
+        self.check.that("sums.py" in talk.result(0), "with them a hook starts the daemon and it goes on", talk)
 
-    def no_hook(self):
-        host = self.host
-        os.rename(self.binary, self.binary + "-aside")
-        talk = host.talk([[host.shell("rm -rf build")]])
-        os.rename(self.binary + "-aside", self.binary)
-        if host.refuses_without_hook:
-            self.check.that(self.exists("build/kept.txt"), "without the hook's program the host refuses", talk)
-        else:
-            self.check.that(not self.exists("build"), "without the hook's program the host goes on: advisory", talk)
-        self.build()
+    def replace_binary(self, script):
+        """Puts a shell's script in the place of the hook's program, or nothing."""
+        if os.path.exists(self.binary):
+            os.remove(self.binary)
+        if script is not None:
+            with open(self.binary, "w", encoding="utf-8") as file:
+                file.write("#!/bin/sh\ncat > /dev/null\n" + script)
+            os.chmod(self.binary, 0o700)
+
+    def failing_hook(self):
+        """In one session the hook's program fails in each way; what the tool would have deleted says how that is taken."""
+        host, aside = self.host, self.binary + "-aside"
+        shutil.copy(self.binary, aside)
+
+        def turn(name, program):
+            def fail():
+                self.replace_binary(program)
+                return host.shell("rm -r " + name)
+
+            os.makedirs(host.path(name))
+            return fail
+
+        ways = [f"way-{number}" for number in range(len(FAILURES))]
+        script = [turn(way, program) for way, (_, program) in zip(ways, FAILURES, strict=True)]
+        talk = host.talk(script)
+        os.rename(aside, self.binary)
+        for number, (way, (text, _)) in enumerate(zip(ways, FAILURES, strict=True)):
+            ran, refuses = not self.exists(way), text in host.refuses_when
+            held = talk.result(number) and ran != refuses
+            taken = "refused" if refuses else "run"
+            self.check.that(held, f"when the hook's program {text}, the tool is {taken}", talk.result(number))
+
+    def unaccepted(self):
+        """Codex runs no hook that nobody accepted, and says nothing about it."""
+        if self.host.name == "codex":
+            self.build()
+            talk = self.host.talk([self.host.shell("rm -r build")], accepted=False)
+            self.check.that(not self.exists("build"), "hooks that nobody accepted are not run, and the tool is", talk)
 
     def audit(self):
         self.home.stop()
@@ -214,8 +259,8 @@ def walk(kind, program, programs, scratch, checks):
     steps = Walk(kind, program, programs, scratch, checks)
     try:
         for step in (
-            steps.install, steps.observe, steps.enforce, steps.secret, steps.workflow, steps.dead_daemon, steps.no_hook,
-            steps.audit,
+            steps.install, steps.observe, steps.enforce, steps.secret, steps.workflow, steps.dead_daemon,
+            steps.failing_hook, steps.unaccepted, steps.audit,
         ):
             step()
     except Exception as error:  # A step that cannot go on is a failure of this host, and the next one has its turn.
