@@ -62,7 +62,6 @@ pub(crate) const DIALECT: Dialect = Dialect {
         "CronList",
         "ListAgents",
         "ReportFindings",
-        // Without it no tool of a server can be called, the control tools neither: their descriptions are loaded by it.
         "ToolSearch",
     ],
     instructed: &[

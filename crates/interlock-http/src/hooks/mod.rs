@@ -157,7 +157,7 @@ impl Hooks {
         match &event.kind {
             Kind::BeforeTool { call, call_id, echo } => self.before(event, &place, call, call_id, *echo, caller),
             Kind::AfterTool { call, call_id, echo, result } => {
-                if !echo && !is_control(event.host, call) {
+                if !echo && !is_control(event.host, call) && !loads_tools(event.host, call) {
                     self.after(event, &place, call, call_id.as_ref(), result, caller)?;
                 }
                 Ok(nothing)
@@ -279,6 +279,9 @@ impl Hooks {
                 }
                 Some(_) => Reply::Pass { context: None },
             });
+        }
+        if loads_tools(event.host, call) {
+            return Ok(Reply::Pass { context: None });
         }
         let too_long = |name: &str| name.len() > NAME_BYTES_MAX || name.is_empty();
         if too_long(&call.tool) || call_id.as_deref().is_some_and(too_long) {
@@ -431,6 +434,14 @@ fn is_control(host: Host, call: &Call) -> bool {
     call.mcp.as_ref().is_some_and(|mcp| is_ours(&mcp.server) && is_tool(&mcp.tool))
 }
 
+/// Whether a call only shows the agent the descriptions of tools.
+///
+/// Claude Code has those of servers loaded by it before they can be called, so a phase that refused it would have no way
+/// out. What is loaded is judged when it is called.
+fn loads_tools(host: Host, call: &Call) -> bool {
+    host == Host::ClaudeCode && call.tool == "ToolSearch" && call.bookkeeping && call.intent.unread.is_empty()
+}
+
 /// What a person would have to decide on.
 fn kept_text(call: &Call) -> String {
     format!("{{\"action\":{{\"tool\":{},\"parameters\":{}}}}}", quote(&call.tool), call.input.canonical())
@@ -457,6 +468,27 @@ fn own_files(home: &Path, user_home: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_are_loaded_by_the_host_s_own_tool_with_fields_that_are_known() {
+        let asked = |host: Host, name: &str, rest: &str| {
+            let event = format!(
+                r#"{{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/src","tool_name":"{name}",{rest}}}"#
+            );
+            let Kind::BeforeTool { call, .. } = read(host, event.as_bytes()).expect("an event").kind else {
+                panic!("another event")
+            };
+            loads_tools(host, &call)
+        };
+        let query = r#""tool_input":{"query":"select:x","max_results":5}"#;
+        assert!(asked(Host::ClaudeCode, "ToolSearch", query));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", r#""tool_input":{"query":"x","then":"rm"}"#));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", r#""tool_input":{"query":["x"]}"#));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", &format!(r#"{query},"mcp_server":{{"name":"x"}}"#)));
+        assert!(!asked(Host::ClaudeCode, "mcp__x__ToolSearch", query));
+        assert!(!asked(Host::ClaudeCode, "TodoWrite", r#""tool_input":{}"#));
+        assert!(!asked(Host::Codex, "ToolSearch", query));
+    }
 
     #[test]
     fn control_tools_are_known_by_their_server_where_one_is_told() {
