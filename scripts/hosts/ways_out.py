@@ -146,6 +146,11 @@ def facts(trial):
             else:
                 p.after("Bash", tests, tool_use_id="tests")
         yield f"facts: not after an edit that {name}", p.fact("tests") is None
+    p = trial.project()
+    asked = {"questions": []}
+    asks = p.before("AskUserQuestion", asked).code == 0
+    p.after("AskUserQuestion", asked | {"answers": {"which": "this"}}, {"answers": {"which": "this"}})
+    yield "facts: what the host itself adds to a question stops nothing", asks and p.bash("ls").code == 0
     for name, forge in (
         ("that was never asked about", lambda p: p.after("Bash", tests, tool_use_id="x")),
         ("with another input", lambda p: (p.bash("ls"), p.after("Bash", tests))),

@@ -11,6 +11,8 @@ import subprocess
 
 # Far more than any session here takes.
 LIMIT_S = 90
+# What a subagent is told to do, and known by.
+TASK = "Look around, and say nothing."
 
 
 class RealHost:
@@ -25,6 +27,7 @@ class RealHost:
         self.user = user
         self.project = project
         self.model = model
+        model.is_subagent = self.is_subagent
         passed = {"PATH", "LANG", "LC_ALL", "TMPDIR", "TZ"}
         # What looks for another way out than loopback finds the model, which refuses to be one.
         self.environment = {name: value for name, value in os.environ.items() if name in passed} | {
@@ -33,9 +36,9 @@ class RealHost:
             "https_proxy": model.url, "http_proxy": model.url, "no_proxy": "127.0.0.1,localhost",
         }
 
-    def talk(self, script, **how):
+    def talk(self, script, subagent=(), **how):
         """One session in which the model follows the script. What the model had read at each turn is in `model`."""
-        self.model.begin(script)
+        self.model.begin(script, subagent)
         # A session of its own, because a host that hangs has children that would be left.
         process = subprocess.Popen(
             self.line("Do what is to be done.", **how), env=self.environment | self.variables(), cwd=self.project, stdin=subprocess.DEVNULL,
@@ -60,6 +63,13 @@ class RealHost:
 
     def results(self, body):
         """What a request says about the calls that were made so far, in their order."""
+        raise NotImplementedError
+
+    def is_subagent(self, body):
+        raise NotImplementedError
+
+    def with_subagent(self):
+        """The scripts of a main agent that starts a subagent, and of the subagent."""
         raise NotImplementedError
 
     def path(self, name):
@@ -109,7 +119,7 @@ class ClaudeCode(RealHost):
 
     def line(self, prompt):
         # What the host itself would ask a person about is let through here, so that only the hook is left to refuse.
-        allowed = "Bash,Read,Edit,Write,ToolSearch,mcp__interlock"
+        allowed = "Agent,Bash,Edit,Read,SendMessage,ToolSearch,Write,mcp__interlock"
         return [os.path.join(self.programs, "claude"), "-p", prompt, "--allowedTools", allowed]
 
     def results(self, body):
@@ -131,6 +141,16 @@ class ClaudeCode(RealHost):
     def list_in(self, directory):
         # The shell stays where a command went to, and later events say so.
         return [self.shell("cd " + directory), self.shell("ls")]
+
+    def is_subagent(self, body):
+        return TASK in json.dumps(body["messages"][0])
+
+    def with_subagent(self):
+        # It works behind the main agent's back, and longer: the main agent is told that it began, and its turn ends. What is
+        # told of a message before it is sent is more than afterwards.
+        start = "Agent", {"description": "look around", "prompt": TASK, "subagent_type": "general-purpose"}
+        message = "SendMessage", {"to": "nobody", "summary": "hello", "message": "hello"}
+        return [start, message], [self.shell("sleep 3")]
 
     def look_up(self):
         names = "mcp__interlock__interlock_get_state,mcp__interlock__interlock_transition"
@@ -182,6 +202,12 @@ class Codex(RealHost):
     def list_in(self, directory):
         return [("exec_command", {"cmd": "ls", "workdir": self.path(directory)})]
 
+    def is_subagent(self, body):
+        return any(TASK in json.dumps(item) for item in body["input"] if item.get("role") == "user")
+
+    def with_subagent(self):
+        return [("multi_agent_v1/spawn_agent", {"message": TASK}), self.shell("sleep 2")], [self.shell("ls build")]
+
     def look_up(self):
         return "tool_search", {"query": "interlock"}
 
@@ -230,6 +256,14 @@ class Gemini(RealHost):
 
     def list_in(self, directory):
         return [("run_shell_command", {"command": "ls", "dir_path": directory})]
+
+    def is_subagent(self, body):
+        return '"complete_task"' in json.dumps(body["tools"])
+
+    def with_subagent(self):
+        report = {"SummaryOfFindings": "none", "ExplorationTrace": ["none"], "RelevantLocations": []}
+        start = "invoke_agent", {"agent_name": "codebase_investigator", "prompt": TASK}
+        return [start], [("list_directory", {"dir_path": "build"}), ("complete_task", {"report": report})]
 
     def control(self, tool, **arguments):
         # The host offers this flag with every tool, also with those of servers.

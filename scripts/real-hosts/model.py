@@ -13,10 +13,14 @@ DONE = "All is done."
 
 
 class Model:
-    """`url` is where it listens. `requests` are the bodies of the agent's own turns, `others` the paths of the rest."""
+    """`url` is where it listens. `requests` are the bodies of the main agent's turns, `others` are paths of other requests.
+    `is_subagent` tells whether a body is of a subagent's turn.
+    """
 
     def __init__(self):
         self.script = []
+        self.subagent = []
+        self.is_subagent = lambda body: False
         self.requests = []
         self.others = []
         self.calls = 0
@@ -65,10 +69,11 @@ class Model:
         self.server.shutdown()
         self.server.server_close()
 
-    def begin(self, script):
-        """A new conversation."""
+    def begin(self, script, subagent=()):
+        """A new conversation, and a script for those that it starts in turn."""
         with self.lock:
             self.script = list(script)
+            self.subagent = list(subagent)
             self.requests = []
             self.others = []
 
@@ -89,9 +94,12 @@ class Model:
             if not body.get("tools"):
                 self.others.append("POST " + path)
             else:
-                self.requests.append(body)
-                if self.script:
-                    turn = self.script.pop(0)
+                aside = self.is_subagent(body)
+                script = self.subagent if aside else self.script
+                if not aside:
+                    self.requests.append(body)
+                if script:
+                    turn = script.pop(0)
                     self.calls += 1
                     calls.append((f"call_{self.calls}", *(turn() if callable(turn) else turn)))
         return say(body, calls, stream="streamGenerateContent" in path or body.get("stream") is True)

@@ -136,6 +136,15 @@ class Walk:
         self.check.that(not self.exists("build"), "observed, `rm -r` runs", talk)
         self.on_record(0, ("DENIED", False))
 
+    def subagent(self):
+        """Observed, because the base policy would have a person asked before a subagent is started."""
+        host, before = self.host, len(self.record())
+        main, sub = host.with_subagent()
+        talk = host.talk(main, sub)
+        made, run = len(self.record()) - before, self.run()
+        self.check.that(made == len(main) + len(sub), "the calls of a subagent are on record too", (made, talk))
+        self.check.that(not run.get("frozen"), "and nothing freezes the run", run)
+
     def enforce(self):
         host = self.host
         self.build()
@@ -257,7 +266,7 @@ def walk(kind, program, programs, scratch, checks):
     steps = Walk(kind, program, programs, scratch, checks)
     try:
         for step in (
-            steps.install, steps.observe, steps.enforce, steps.secret, steps.workflow, steps.dead_daemon,
+            steps.install, steps.observe, steps.subagent, steps.enforce, steps.secret, steps.workflow, steps.dead_daemon,
             steps.failing_hook, steps.unaccepted, steps.audit,
         ):
             step()

@@ -238,6 +238,7 @@ pub fn apply_call(
     let open = OpenCall {
         call_id: call.call_id.clone(),
         process: call.process,
+        subagent: call.subagent.clone(),
         fingerprint: facts.fingerprint,
         gist: call.gist,
         decision: ruled.index,

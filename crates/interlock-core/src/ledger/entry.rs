@@ -11,7 +11,7 @@ use crate::action::{
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::json;
-use crate::workflow::{Allowance, Context};
+use crate::workflow::{Allowance, Context, OpenCall};
 
 /// The form of entries. A reader refuses newer ones.
 pub const FORMAT: u32 = 3;
@@ -702,12 +702,22 @@ pub struct CallEndReported {
     pub files: Vec<String>,
 }
 
-/// A host told that no call of it is under way any more.
+/// A host told that no call of one of its agents is under way any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnEnded {
     /// Which host process tells.
     pub process: Digest,
+    /// Of which subagent; none is the main agent. Each has turns of its own: subagents go on when the main agent's ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+}
+
+impl TurnEnded {
+    /// Whether a call was one of that turn.
+    pub fn had(&self, open: &OpenCall) -> bool {
+        open.process == self.process && open.subagent == self.subagent
+    }
 }
 
 /// A session of a host began in the agent's project, and stays with it wherever it goes.

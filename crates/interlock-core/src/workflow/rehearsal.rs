@@ -201,6 +201,7 @@ impl<'a> Rehearsal<'a> {
             gist: None,
             call_id: Some(call_id),
             process: Digest::of(&["rehearsal"]),
+            subagent: None,
             fingerprint,
             decision: 0,
             at: 0,

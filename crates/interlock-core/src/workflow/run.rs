@@ -207,6 +207,9 @@ pub struct OpenCall {
     pub call_id: Option<String>,
     /// Which host process asked.
     pub process: Digest,
+    /// The subagent that made it; none is the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
     /// Tool and input.
     pub fingerprint: Digest,
     /// What it asks for, the same for every event about it.

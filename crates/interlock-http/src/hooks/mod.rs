@@ -163,16 +163,23 @@ impl Hooks {
                 Ok(nothing)
             }
             Kind::Prompt | Kind::SessionStart { .. } => {
-                self.end_turn(&place, caller)?;
+                self.end_turn(event, &place, caller)?;
                 let standing = self.gate().standing(&place.agent)?;
                 let mode = self.mode(&place.agent)?;
                 Ok(Reply::Pass { context: words::at_turn(&standing, mode, &event.session, &event.kind) })
             }
             Kind::Stop { .. } => {
-                self.end_turn(&place, caller)?;
+                self.end_turn(event, &place, caller)?;
                 Ok(nothing)
             }
-            Kind::SubagentStop { .. } | Kind::ConfigChange { .. } | Kind::Notice => Ok(nothing),
+            Kind::SubagentStop { .. } => {
+                // Without a name it could be the end of any of them.
+                if event.subagent.is_some() {
+                    self.end_turn(event, &place, caller)?;
+                }
+                Ok(nothing)
+            }
+            Kind::ConfigChange { .. } | Kind::Notice => Ok(nothing),
         }
     }
 
@@ -258,8 +265,9 @@ impl Hooks {
         }
     }
 
-    fn end_turn(&self, place: &EventPlace, caller: Caller) -> Result<(), Trouble> {
-        self.change(&place.agent, RunChange::TurnEnded(TurnEnded { process: caller.process })).map(drop)
+    fn end_turn(&self, event: &HostEvent, place: &EventPlace, caller: Caller) -> Result<(), Trouble> {
+        let turn = TurnEnded { process: caller.process, subagent: event.subagent.clone() };
+        self.change(&place.agent, RunChange::TurnEnded(turn)).map(drop)
     }
 
     fn before(
@@ -316,6 +324,14 @@ impl Hooks {
         let Body::Ruled(ruled) = &recorded.entry.body else { return Err(Trouble::Refused(Code::FaultInternal)) };
         self.service.metrics.count(ruled.ruling.decision);
         self.answer_ruled(event, place, ruled)
+    }
+
+    /// What was judged by this name: of the few tools whose input the host changes itself, nothing else can be compared.
+    fn judged(&self, place: &EventPlace, call_id: Option<&String>, caller: Caller) -> Result<Option<Digest>, Trouble> {
+        let run = self.gate().standing(&place.agent)?.run;
+        let is_it =
+            |open: &&OpenCall| call_id.is_some() && open.call_id.as_ref() == call_id && open.process == caller.process;
+        Ok(run.open.iter().find(is_it).map(|open| open.fingerprint))
     }
 
     /// Whether this very call of this host process was let run just now.
@@ -375,12 +391,13 @@ impl Hooks {
         caller: Caller,
     ) -> Result<(), Trouble> {
         let files = call.intent.writes.iter().map(|change| change.path.clone()).take(64).collect();
+        let judged = if result.repeats_input { None } else { self.judged(place, call_id, caller)? };
         let report = CallEndReported {
             session: event.session.clone(),
             process: caller.process,
             call_id: call_id.cloned(),
             tool: call.tool.clone(),
-            fingerprint: call.fingerprint(),
+            fingerprint: judged.unwrap_or_else(|| call.fingerprint()),
             is_command: !call.intent.commands.is_empty(),
             ok: result.ok,
             exit_code: result.exit_code,

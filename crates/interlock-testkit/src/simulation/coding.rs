@@ -150,7 +150,9 @@ impl Coding {
                 };
                 return Command::Change { agent, change };
             }
-            _ if random.one_in(2) => RunChange::TurnEnded(TurnEnded { process: process(random.below(2)) }),
+            _ if random.one_in(2) => {
+                RunChange::TurnEnded(TurnEnded { process: process(random.below(2)), subagent: None })
+            }
             _ => RunChange::BindSession(SessionBound { session: format!("s{}", random.below(3)) }),
         };
         Command::ChangeRun { agent, change }
@@ -260,7 +262,7 @@ impl Coding {
             files: if random.one_in(4) { vec![format!("f{}", random.below(3))] } else { Vec::new() },
         };
         if run.open.is_empty() {
-            return RunChange::TurnEnded(TurnEnded { process: process(0) });
+            return RunChange::TurnEnded(TurnEnded { process: process(0), subagent: None });
         }
         if !random.one_in(25) {
             let open = random.pick(&run.open);
