@@ -1,5 +1,5 @@
-"""Gemini CLI: calls have no ids; a JSON `deny` refuses, and so does an exit code above 1 with words beside it: its shell
-has both when the program is not there. After any other trouble the tool runs.
+"""Gemini CLI: calls have no ids; a JSON `deny` refuses, and so does an exit code above 1 with words beside it: its
+shell has both when the program is not there. After any other trouble the tool runs.
 """
 
 from datetime import datetime, timezone

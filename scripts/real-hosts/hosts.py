@@ -1,4 +1,4 @@
-"""The real hosts: how each is started without anybody before it, what its tools are called, and what it is configured by.
+"""The real hosts: how each is started without anybody before it, what its tools are called, what it is configured by.
 
 Whatever a host would need beyond its hooks to run here (a key, an address of a model) is set beside what `interlock
 install` wrote; the hooks and the server are left as installed.
@@ -41,8 +41,8 @@ class RealHost:
         self.model.begin(script, subagent)
         # A session of its own, because a host that hangs has children that would be left.
         process = subprocess.Popen(
-            self.line("Do what is to be done.", **how), env=self.environment | self.variables(), cwd=self.project, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            self.line("Do what is to be done.", **how), env=self.environment | self.variables(), cwd=self.project,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )
         try:
             said = process.communicate(timeout=LIMIT_S)
@@ -146,8 +146,8 @@ class ClaudeCode(RealHost):
         return TASK in json.dumps(body["messages"][0])
 
     def with_subagent(self):
-        # It works behind the main agent's back, and longer: the main agent is told that it began, and its turn ends. What is
-        # told of a message before it is sent is more than afterwards.
+        # It works behind the main agent's back, and longer: the main agent is told that it began, and its turn ends.
+        # What is told of a message before it is sent is more than afterwards.
         start = "Agent", {"description": "look around", "prompt": TASK, "subagent_type": "general-purpose"}
         message = "SendMessage", {"to": "nobody", "summary": "hello", "message": "hello"}
         return [start, message], [self.shell("sleep 3")]

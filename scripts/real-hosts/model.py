@@ -1,8 +1,8 @@
 """A model that says what it was told to say, in the three protocols that the hosts speak. It listens on loopback only.
 
 A script is a list of turns; a turn is a call `(tool, input)`, or a function that does something to the world at that
-moment and returns one. When the script is over, the model says that it is done. Everything that was sent to it is kept, so
-that a test can look at what a real model would have read.
+moment and returns one. When the script is over, the model says that it is done. Everything that was sent to it is kept,
+so that a test can look at what a real model would have read.
 """
 
 import json
@@ -13,7 +13,7 @@ DONE = "All is done."
 
 
 class Model:
-    """`url` is where it listens. `requests` are the bodies of the main agent's turns, `others` are paths of other requests.
+    """`url` is where it listens. `requests` are the bodies of the main agent's turns, `others` the paths of the rest.
     `is_subagent` tells whether a body is of a subagent's turn.
     """
 

@@ -222,7 +222,7 @@ class Walk:
             os.chmod(self.binary, 0o700)
 
     def failing_hook(self):
-        """In one session the hook's program fails in each way; what the tool would have deleted says how that is taken."""
+        """In one session the hook's program fails in each way; what should be deleted says how that is taken."""
         host, aside = self.host, self.binary + "-aside"
         shutil.copy(self.binary, aside)
 
@@ -266,8 +266,8 @@ def walk(kind, program, programs, scratch, checks):
     steps = Walk(kind, program, programs, scratch, checks)
     try:
         for step in (
-            steps.install, steps.observe, steps.subagent, steps.enforce, steps.secret, steps.workflow, steps.dead_daemon,
-            steps.failing_hook, steps.unaccepted, steps.audit,
+            steps.install, steps.observe, steps.subagent, steps.enforce, steps.secret, steps.workflow,
+            steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.audit,
         ):
             step()
     except Exception as error:  # A step that cannot go on is a failure of this host, and the next one has its turn.
