@@ -243,6 +243,7 @@ pub fn apply_call(
         gist: call.gist,
         decision: ruled.index,
         at: ruled.at,
+        left: false,
         // A declared command is there to look, whatever it is made of.
         changes: fact.is_none() && found.is_none_or(CallEvidence::changes),
         fact: fact.map(|name| (name, 0)),

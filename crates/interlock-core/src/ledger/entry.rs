@@ -716,7 +716,7 @@ pub struct TurnEnded {
 impl TurnEnded {
     /// Whether a call was one of that turn.
     pub fn had(&self, open: &OpenCall) -> bool {
-        open.process == self.process && open.subagent == self.subagent
+        !open.left && open.process == self.process && open.subagent == self.subagent
     }
 }
 

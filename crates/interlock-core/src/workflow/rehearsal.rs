@@ -206,6 +206,7 @@ impl<'a> Rehearsal<'a> {
             decision: 0,
             at: 0,
             changes,
+            left: false,
             fact: fact.map(|name| (name, 0)),
         };
         begin_call(&mut self.run, Some(self.workflow), CallBegun { open, files: Vec::new(), session: String::new() });

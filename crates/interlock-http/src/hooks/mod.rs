@@ -339,7 +339,9 @@ impl Hooks {
         let now = self.gate().ledger().now();
         let run = self.gate().standing(&place.agent)?.run;
         let is_new = |at: u64| now.saturating_sub(at) < ECHO_MS;
-        let is_it = |open: &OpenCall| open.process == caller.process && open.gist == Some(gist) && is_new(open.at);
+        let is_it = |open: &OpenCall| {
+            !open.left && open.process == caller.process && open.gist == Some(gist) && is_new(open.at)
+        };
         Ok(run.open.iter().any(is_it))
     }
 

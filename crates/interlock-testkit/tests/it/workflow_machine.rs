@@ -635,6 +635,7 @@ impl World<'_> {
             decision: 1,
             at: self.model.tick,
             changes: asked.changes(),
+            left: false,
             fact: asked.fact.map(|fact| (fact.to_owned(), 0)),
         };
         begin_call(&mut self.run, Some(&self.workflow), CallBegun { open, files, session: "s".to_owned() });
@@ -847,6 +848,7 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
         decision: 1,
         at: 1,
         changes,
+        left: false,
         fact: fact.map(|fact| (fact.to_owned(), 0)),
     };
     begin_call(run, Some(workflow), CallBegun { open, files: files.to_vec(), session: "s".to_owned() });
