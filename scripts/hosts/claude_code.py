@@ -1,4 +1,7 @@
-"""Claude Code: exit 2 or a JSON `deny` refuses; other exit codes are a failed hook, and `onFailure: "block"` holds."""
+"""Claude Code: exit 2 or a JSON `deny` refuses; other exit codes are a failed hook, and `onFailure: "block"` holds.
+
+Output that is no JSON is words for the agent, and the tool runs: so it was seen with the real host.
+"""
 
 from host import HookFailed, Host, Ran
 
@@ -30,11 +33,9 @@ class ClaudeCode(Host):
             return heard.errors.strip() or "blocked by a hook"
         if heard.code != 0:
             raise HookFailed(heard.code)
-        if not heard.output.lstrip().startswith("{"):
-            return None
         answer = heard.json()
         if answer is None:
-            raise HookFailed("bad JSON")
+            return None
         inner = answer.get("hookSpecificOutput") or {}
         # Nobody sits before a stand-in who could be asked.
         if inner.get("permissionDecision") in ("deny", "ask"):

@@ -1,4 +1,6 @@
-"""Gemini CLI: calls have no ids; a JSON `deny` or exit 2 refuses, and after any other trouble the tool runs."""
+"""Gemini CLI: calls have no ids; a JSON `deny` refuses, and so does an exit code above 1 with words beside it: its
+shell has both when the program is not there. After any other trouble the tool runs.
+"""
 
 from datetime import datetime, timezone
 
@@ -8,6 +10,7 @@ from host import HookFailed, Host, Ran
 class Gemini(Host):
     name = "gemini"
     tells_subagents = False
+    refuses_without_program = True
 
     def event(self, name, **fields):
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -23,8 +26,8 @@ class Gemini(Host):
         return self.listen(self.hook(self.event("BeforeAgent", prompt=text)))
 
     def refusal(self, heard):
-        if heard.code == 2:
-            return heard.errors.strip() or "blocked by a hook"
+        if heard.code is not None and heard.code > 1 and heard.errors.strip():
+            return heard.errors.strip()
         if heard.code != 0:
             raise HookFailed(heard.code)
         # Output that is not JSON is shown to the user, and the tool runs.

@@ -47,6 +47,8 @@ class Host:
     name = ""
     # Whether the settings that are installed make this host refuse when the hook fails.
     refuses_on_failure = False
+    # Whether it refuses when the hook's program is not there, whatever it does after another failure.
+    refuses_without_program = False
     # Whether the hook's command is a line for a shell, or a program with arguments.
     through_shell = True
     # Whether the event after a command says how it ended.

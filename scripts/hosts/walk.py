@@ -139,7 +139,7 @@ class Walk:
         self.host.program = "/nonexistent/interlock"
         went = self.host.shell("ls")
         self.host.program = self.home.program
-        if self.host.refuses_on_failure:
+        if self.host.refuses_on_failure or self.host.refuses_without_program:
             self.check.refused(went, "without the hook's program the host refuses")
         else:
             self.check.runs(went, "without the hook's program the host goes on: it is advisory")

@@ -50,12 +50,14 @@ def lines_in_reading(trial):
         ("mcp__evil__interlock_transition", {"event": "GO"}),
         ("mcp__x__Read", {"file_path": "a.py"}), ("read", {"file_path": "a.py"}), ("Read\n", {"file_path": "a.py"}),
         ("Read", {"file_path": "a.py", "then": "rm"}), ("Bash", {"command": "ls", "shell": "zsh"}),
-        ("T" * 5000, {}), ("", {}),
+        ("ToolSearch", {"query": "x", "then": "rm"}), ("T" * 5000, {}), ("", {}),
     ):
         yield f"reading: tool {tool[:40]!r} with {list(given)}", p.before(tool, given).code == 2
     posing = {"name": "evil", "source": "project"}
     heard = p.before("mcp__interlock__interlock_transition", {"event": "GO"}, mcp_server=posing)
     yield "reading: another server poses as the control tools", heard.code == 2
+    heard = p.before("ToolSearch", {"query": "x"}, mcp_server=posing)
+    yield "reading: another server poses as the search for tools", heard.code == 2
     heard = p.before("mcp__interlock__interlock_transition", {"event": "GO"}, agent_id="sub")
     yield "reading: a subagent makes no transition", heard.code == 2
     yield "reading: nothing was let through that counted", p.run()["state"] == "reading" and p.has("a.py")
@@ -145,6 +147,11 @@ def facts(trial):
             else:
                 p.after("Bash", tests, tool_use_id="tests")
         yield f"facts: not after an edit that {name}", p.fact("tests") is None
+    p = trial.project()
+    asked = {"questions": []}
+    asks = p.before("AskUserQuestion", asked).code == 0
+    p.after("AskUserQuestion", asked | {"answers": {"which": "this"}}, {"answers": {"which": "this"}})
+    yield "facts: what the host itself adds to a question stops nothing", asks and p.bash("ls").code == 0
     for name, forge in (
         ("that was never asked about", lambda p: p.after("Bash", tests, tool_use_id="x")),
         ("with another input", lambda p: (p.bash("ls"), p.after("Bash", tests))),

@@ -48,7 +48,22 @@ pub(crate) const DIALECT: Dialect = Dialect {
         ("WorktreeRemove", Shape::Notice),
     ],
     tools: TOOLS,
-    bookkeeping: &["TodoWrite", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "BashOutput", "TaskOutput"],
+    bookkeeping: &[
+        "TodoWrite",
+        "TaskCreate",
+        "TaskGet",
+        "TaskList",
+        "TaskUpdate",
+        "AskUserQuestion",
+        "EnterPlanMode",
+        "ExitPlanMode",
+        "BashOutput",
+        "TaskOutput",
+        "CronList",
+        "ListAgents",
+        "ReportFindings",
+        "ToolSearch",
+    ],
     instructed: &[
         "PostToolUse",
         "PostToolUseFailure",
@@ -192,6 +207,8 @@ const TOOLS: &[Tool] = &[
         ],
     },
     Tool { name: "CronList", family: None, needs: &[], fields: &[] },
+    Tool { name: "ListAgents", family: None, needs: &[], fields: &[("channel", Text), ("q", Text)] },
+    Tool { name: "ReportFindings", family: None, needs: &[], fields: &[("level", Text), ("findings", Inert)] },
     Tool { name: "ToolSearch", family: None, needs: &[], fields: &[("query", Text), ("max_results", Number)] },
     Tool { name: "EnterPlanMode", family: None, needs: &[], fields: &[] },
     Tool {
@@ -250,10 +267,11 @@ const AGENT: &[(&str, crate::tools::Role)] = &[
     ("isolation", Word(&["worktree"])),
 ];
 
-/// Whether the host itself adds to the input of a tool before it runs: a person's answers, the text of a plan. What was
-/// executed then is not what was judged, and nothing is wrong.
+/// Whether the host itself adds to the input of a tool: a person's answers and the text of a plan before it runs, other
+/// names for the fields of a message where hooks are asked. What is told to have run then is not what was judged, and
+/// nothing is wrong.
 pub(crate) fn completes(tool: &str) -> bool {
-    ["AskUserQuestion", "ExitPlanMode"].contains(&tool)
+    ["AskUserQuestion", "ExitPlanMode", "SendMessage"].contains(&tool)
 }
 
 /// The event after a success is another than the one after a failure; but a command may have been stopped, may still

@@ -1,9 +1,10 @@
-//! Codex: its events and the fields of its tools. Shells of every kind are `Bash` there.
+//! Codex: its events and the fields of its tools, as 0.166 sends them. Shells of every kind are `Bash` there, with the
+//! directory of the command as that of the event.
 
 use interlock_core::call::Family;
 
 use crate::shape::{Dialect, Shape};
-use crate::tools::Role::{CommandOrWords, Inert, Path, Text};
+use crate::tools::Role::{CommandOrWords, Flag, Inert, Number, Path, Text, Url};
 use crate::tools::{Role, Tool};
 
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -22,7 +23,7 @@ pub(crate) const DIALECT: Dialect = Dialect {
         ("SessionEnd", Shape::Notice),
     ],
     tools: TOOLS,
-    bookkeeping: &["update_plan"],
+    bookkeeping: &["update_plan", "get_goal", "create_goal", "update_goal", "request_user_input", "wait_agent"],
     instructed: &["PostToolUse", "UserPromptSubmit", "SessionStart", "SubagentStart"],
 };
 
@@ -40,5 +41,41 @@ const TOOLS: &[Tool] = &[
         fields: &[("command", Role::Patch), ("input", Role::Patch), ("description", Text)],
     },
     Tool { name: "update_plan", family: None, needs: &[], fields: &[("explanation", Text), ("plan", Inert)] },
-    Tool { name: "view_image", family: Some(Family::Read), needs: &["path"], fields: &[("path", Path)] },
+    Tool {
+        name: "view_image",
+        family: Some(Family::Read),
+        needs: &["path"],
+        fields: &[("path", Path), ("detail", Text)],
+    },
+    Tool { name: "get_goal", family: None, needs: &[], fields: &[] },
+    Tool { name: "create_goal", family: None, needs: &[], fields: &[("objective", Text), ("token_budget", Number)] },
+    Tool { name: "update_goal", family: None, needs: &[], fields: &[("status", Text)] },
+    Tool { name: "request_user_input", family: None, needs: &[], fields: &[("questions", Inert)] },
+    // Things handed over besides a text (`items`) may name files: they stay unread. A subagent's calls come here.
+    Tool {
+        name: "spawn_agent",
+        family: Some(Family::Agent),
+        needs: &["message"],
+        fields: &[
+            ("message", Text),
+            ("agent_type", Text),
+            ("fork_context", Flag),
+            ("model", Text),
+            ("reasoning_effort", Text),
+        ],
+    },
+    Tool { name: "wait_agent", family: None, needs: &[], fields: &[("targets", Inert), ("timeout_ms", Number)] },
+    Tool { name: "list_mcp_resources", family: None, needs: &[], fields: &[("server", Text), ("cursor", Text)] },
+    Tool {
+        name: "list_mcp_resource_templates",
+        family: None,
+        needs: &[],
+        fields: &[("server", Text), ("cursor", Text)],
+    },
+    Tool {
+        name: "read_mcp_resource",
+        family: Some(Family::Read),
+        needs: &["uri"],
+        fields: &[("server", Text), ("uri", Url)],
+    },
 ];

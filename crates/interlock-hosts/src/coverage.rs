@@ -50,7 +50,8 @@ pub fn past(host: Host) -> &'static [&'static str] {
             "hooks nobody accepted: each must be accepted in `/hooks`, by its exact text, and until then the tool runs \
              without a word. A new binary path, home or daemon is a new text. A project's hooks count only where the \
              project is trusted",
-            "tools that ask no hook: its documentation names search on the web and some of the newer ways to run a shell",
+            "tools that ask no hook: what is typed into a command that still runs (`write_stdin`), the search for \
+             tools, and search on the web",
             "a refusal without a reason, `ask`, and `allow` on its own: the tool runs. Interlock sends none of them",
         ],
         Host::Cursor => &[

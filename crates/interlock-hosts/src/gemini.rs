@@ -29,7 +29,16 @@ pub(crate) const DIALECT: Dialect = Dialect {
         ("SessionEnd", Shape::Notice),
     ],
     tools: TOOLS,
-    bookkeeping: &["write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode", "update_topic"],
+    bookkeeping: &[
+        "write_todos",
+        "ask_user",
+        "enter_plan_mode",
+        "exit_plan_mode",
+        "update_topic",
+        "list_background_processes",
+        "read_background_output",
+        "complete_task",
+    ],
     instructed: &["AfterTool", "BeforeAgent", "SessionStart"],
 };
 
@@ -130,6 +139,15 @@ const TOOLS: &[Tool] = &[
         needs: &["prompt"],
         fields: &[("agent_name", Text), ("prompt", Text), WAIT],
     },
+    Tool { name: "list_background_processes", family: None, needs: &[], fields: &[WAIT] },
+    Tool {
+        name: "read_background_output",
+        family: None,
+        needs: &[],
+        fields: &[("pid", Number), ("lines", Number), ("delay_ms", Number), WAIT],
+    },
+    // How a subagent hands its result back; which of the two fields it has depends on the agent.
+    Tool { name: "complete_task", family: None, needs: &[], fields: &[("report", Inert), ("result", Inert), WAIT] },
     Tool { name: "write_todos", family: None, needs: &[], fields: &[("todos", Inert), WAIT] },
     Tool { name: "ask_user", family: None, needs: &[], fields: &[("questions", Inert), WAIT] },
     Tool { name: "enter_plan_mode", family: None, needs: &[], fields: &[("reason", Text), WAIT] },

@@ -291,9 +291,17 @@ mod tests {
         for tool in ["TodoWrite", "AskUserQuestion", "ExitPlanMode", "EnterPlanMode", "BashOutput", "TaskOutput"] {
             assert!(bookkeeping(Host::ClaudeCode, tool), "{tool}");
         }
+        for tool in ["TaskCreate", "TaskUpdate", "ToolSearch", "ListAgents", "ReportFindings"] {
+            assert!(bookkeeping(Host::ClaudeCode, tool), "{tool}");
+        }
         for tool in ["KillShell", "Task", "Skill", "SlashCommand", "Bash", "Read", "mcp__x__TodoWrite", "todowrite"] {
             assert!(!bookkeeping(Host::ClaudeCode, tool), "{tool}");
         }
+        for tool in ["SendMessage", "CronCreate", "ScheduleWakeup", "Workflow", "EnterWorktree", "TaskStop"] {
+            assert!(!bookkeeping(Host::ClaudeCode, tool), "{tool}");
+        }
+        assert!(bookkeeping(Host::Codex, "get_goal") && !bookkeeping(Host::Codex, "spawn_agent"));
+        assert!(bookkeeping(Host::Gemini, "complete_task") && !bookkeeping(Host::Gemini, "activate_skill"));
         assert!(bookkeeping(Host::Codex, "update_plan") && !bookkeeping(Host::ClaudeCode, "update_plan"));
         assert!(bookkeeping(Host::Cursor, "TodoWrite"));
         assert!(bookkeeping(Host::Gemini, "write_todos") && !bookkeeping(Host::Gemini, "save_memory"));

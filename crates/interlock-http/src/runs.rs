@@ -348,7 +348,7 @@ impl Service {
             .text("mode", mode.as_str())
             .optional_text("paused_until", paused.map(time).as_deref())
             .optional_text("frozen", run.frozen.as_deref())
-            .raw("open_calls", run.open.len())
+            .raw("open_calls", run.open.iter().filter(|open| !open.left).count())
             .raw("allowances", list(allowances.map(allowance_object)))
             .optional_text("workflow_digest", digest.as_deref())
             .limit("run", state)

@@ -11,6 +11,10 @@ use crate::tools::Tool;
 /// The longest name of an event.
 pub(crate) const EVENT_CHARS_MAX: u64 = 128;
 
+/// Gemini CLI offers this flag with each tool of every server, as if it were the server's, and sends it on: whether the
+/// call waits for those before it. It asks for nothing here.
+const HOST_S_OWN: &str = "wait_for_previous";
+
 /// A question for the daemon. Its arguments have been checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ControlRequest {
@@ -48,7 +52,10 @@ impl ControlRequest {
             Tool::Transition => &["event", "data", "expected_revision"],
         };
         let mut members = arguments.and_then(|arguments| arguments.as_object()).into_iter().flatten();
-        if let Some((key, _)) = members.find(|(key, _)| !known.contains(&key.text())) {
+        let is_host_s = |key: &str, value: Value<'_>| key == HOST_S_OWN && value.as_bool().is_some();
+        if let Some((key, _)) =
+            members.find(|(key, value)| !known.contains(&key.text()) && !is_host_s(key.text(), *value))
+        {
             let takes = if known.is_empty() { "it takes none".to_owned() } else { format!("it takes {}", list(known)) };
             let reason = format!("there is no argument '{}'; {takes}", display(key.text()));
             return Err(ControlFault::of(Code::RequestField, reason));

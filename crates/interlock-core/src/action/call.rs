@@ -238,10 +238,12 @@ pub fn apply_call(
     let open = OpenCall {
         call_id: call.call_id.clone(),
         process: call.process,
+        subagent: call.subagent.clone(),
         fingerprint: facts.fingerprint,
         gist: call.gist,
         decision: ruled.index,
         at: ruled.at,
+        left: false,
         // A declared command is there to look, whatever it is made of.
         changes: fact.is_none() && found.is_none_or(CallEvidence::changes),
         fact: fact.map(|name| (name, 0)),

@@ -214,7 +214,7 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
                 return Err(reason);
             }
         }
-        Body::TurnEnded(turn) => run.open.retain(|open| open.process != turn.process),
+        Body::TurnEnded(turn) => workflow::end_turn(run, |open| turn.had(open)),
         Body::SessionBound(bound) => run.bind(&bound.session),
         Body::AllowanceGiven(given) => run.allowances.push(given.allowance.clone()),
         Body::AllowanceTaken(taken) => run.allowances.retain(|it| it.allowance_id != taken.allowance_id),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Actor, Millis};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::workflow::{Allowance, Context};
+use crate::workflow::{Allowance, Context, OpenCall};
 
 /// A workflow was put in force for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,12 +141,22 @@ pub struct CallEndReported {
     pub files: Vec<String>,
 }
 
-/// A host told that no call of it is under way any more.
+/// A host told that no call of one of its agents is under way any more.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TurnEnded {
     /// Which host process tells.
     pub process: Digest,
+    /// Of which subagent; none is the main agent. Each has turns of its own: subagents go on when the main agent's ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
+}
+
+impl TurnEnded {
+    /// Whether a call was one of that turn.
+    pub fn had(&self, open: &OpenCall) -> bool {
+        !open.left && open.process == self.process && open.subagent == self.subagent
+    }
 }
 
 /// A session of a host began in the agent's project, and stays with it wherever it goes.

@@ -7,8 +7,8 @@ use super::context::{Context, KeyMark};
 use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, ToolPattern, Workflow};
 use super::guard::{OBSERVED, Sight};
 use super::run::{
-    CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run, SeenCommand,
-    SeenTool, TOOLS_LEN, WINDOW_LEN,
+    CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run,
+    SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
 };
 use crate::action::Millis;
 use crate::call::{Effect, Family};
@@ -210,7 +210,7 @@ pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) 
         run.seen.facts.clear();
     }
     // What is changed by a call that is under way already may be changed before or after the command looks at it.
-    if run.open.iter().any(|other| other.changes) {
+    if run.open.iter().any(|other| other.changes && !other.left) {
         open.fact = None;
     }
     if let Some((_, changes)) = &mut open.fact {
@@ -218,7 +218,7 @@ pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) 
     }
     if run.open.len() >= OPEN_CALLS_MAX {
         // A change that is under way is forgotten last: as long as one is known, no fact begins.
-        let harmless = run.open.iter().position(|other| !other.changes);
+        let harmless = run.open.iter().position(|other| other.left || !other.changes);
         run.open.remove(harmless.unwrap_or(0));
     }
     run.open.push(open);
@@ -274,6 +274,11 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         run.recent.remove(0);
     }
     let changes = open.changes;
+    if open.left && changes {
+        // What it changed meanwhile, no fact could know of.
+        run.changes = run.changes.saturating_add(1);
+        run.seen.facts.clear();
+    }
     run.recent.push(FinishedCall { fingerprint: ended.fingerprint, result: ended.result, changes });
     let Some(ok) = ended.ok else { return Ok(()) };
     note_tool(run, ended.tool, ok);
@@ -299,6 +304,22 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         }
     }
     Ok(())
+}
+
+/// A turn ended. What of it is under way stands in no fact's way from now on: most of it never ran, and nobody will tell.
+/// If it is told to have ended all the same, it is a call that was judged; but it is the command of no fact any more.
+pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
+    for open in run.open.iter_mut().filter(|open| had(open)) {
+        open.left = true;
+        open.fact = None;
+    }
+    let left = run.open.iter().filter(|open| open.left).count();
+    let mut over = left.saturating_sub(LEFT_CALLS_MAX);
+    run.open.retain(|open| {
+        let goes = open.left && over > 0;
+        over = over.saturating_sub(usize::from(goes));
+        !goes
+    });
 }
 
 fn note_tool(run: &mut Run, tool: &str, ok: bool) {

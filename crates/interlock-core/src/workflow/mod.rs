@@ -53,15 +53,16 @@ pub use load::{
 };
 pub use machine::{
     CONTEXT_BYTES_MAX, CallAsked, CallBegun, CallEnded, Refusal, Step, TransitionAsked, WayOut, begin_call, check_call,
-    check_loops, end_call, may_write, move_to, move_to_state, park, resolve_parked, state_of, transition, ways_out,
+    check_loops, end_call, end_turn, may_write, move_to, move_to_state, park, resolve_parked, state_of, transition,
+    ways_out,
 };
 pub use permits::{CommandJudge, Opaque, Reach};
 pub use proof::{Answer, Proof, prove};
 pub use property::{FORMS, Property, PropertyError, nearest};
 pub use rehearsal::{Done, LineJudge, Rehearsal};
 pub use run::{
-    Allowance, CALL_MS_MAX, Ended, FinishedCall, Grant, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run, Seen,
-    SeenCommand, SeenTool,
+    Allowance, CALL_MS_MAX, Ended, FinishedCall, Grant, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, Parked, Position,
+    Run, Seen, SeenCommand, SeenTool,
 };
 pub use templates::{Template, templates};
 pub use ways::{PathStep, path_line};

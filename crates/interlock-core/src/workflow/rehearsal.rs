@@ -202,10 +202,12 @@ impl<'a> Rehearsal<'a> {
             gist: None,
             call_id: Some(call_id),
             process: Digest::of(&["rehearsal"]),
+            subagent: None,
             fingerprint,
             decision: 0,
             at: 0,
             changes,
+            left: false,
             fact: fact.map(|name| (name, 0)),
         };
         begin_call(&mut self.run, Some(self.workflow), CallBegun { open, files: Vec::new(), session: String::new() });

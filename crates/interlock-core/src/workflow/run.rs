@@ -16,6 +16,8 @@ use crate::json::Json;
 pub(super) const WINDOW_LEN: usize = 20;
 /// How many calls may be under way.
 pub const OPEN_CALLS_MAX: usize = 256;
+/// How many calls that their turns left behind are remembered, the newest.
+pub const LEFT_CALLS_MAX: usize = 32;
 /// How many tools are counted by name; the rest is counted together.
 pub(super) const TOOLS_LEN: usize = 64;
 /// How many changed files are told by name.
@@ -151,6 +153,9 @@ pub struct OpenCall {
     pub call_id: Option<String>,
     /// Which host process asked.
     pub process: Digest,
+    /// The subagent that made it; none is the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagent: Option<String>,
     /// Tool and input.
     pub fingerprint: Digest,
     /// What it asks for, the same for every event about it.
@@ -163,6 +168,10 @@ pub struct OpenCall {
     /// It could change something.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub changes: bool,
+    /// Its turn ended before it was told to have ended. Most such calls never ran, and nobody will tell; some go on behind
+    /// the agent's back, and their end is told in a later turn.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub left: bool,
     /// The declared fact it is the command of, and the count of changes when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,

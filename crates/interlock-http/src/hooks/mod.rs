@@ -157,22 +157,29 @@ impl Hooks {
         match &event.kind {
             Kind::BeforeTool { call, call_id, echo } => self.before(event, &place, call, call_id, *echo, caller),
             Kind::AfterTool { call, call_id, echo, result } => {
-                if !echo && !is_control(event.host, call) {
+                if !echo && !is_control(event.host, call) && !loads_tools(event.host, call) {
                     self.after(event, &place, call, call_id.as_ref(), result, caller)?;
                 }
                 Ok(nothing)
             }
             Kind::Prompt | Kind::SessionStart { .. } => {
-                self.end_turn(&place, caller)?;
+                self.end_turn(event, &place, caller)?;
                 let standing = self.gate().standing(&place.agent)?;
                 let mode = self.mode(&place.agent)?;
                 Ok(Reply::Pass { context: words::at_turn(&standing, mode, &event.session, &event.kind) })
             }
             Kind::Stop { .. } => {
-                self.end_turn(&place, caller)?;
+                self.end_turn(event, &place, caller)?;
                 Ok(nothing)
             }
-            Kind::SubagentStop { .. } | Kind::ConfigChange { .. } | Kind::Notice => Ok(nothing),
+            Kind::SubagentStop { .. } => {
+                // Without a name it could be the end of any of them.
+                if event.subagent.is_some() {
+                    self.end_turn(event, &place, caller)?;
+                }
+                Ok(nothing)
+            }
+            Kind::ConfigChange { .. } | Kind::Notice => Ok(nothing),
         }
     }
 
@@ -258,8 +265,9 @@ impl Hooks {
         }
     }
 
-    fn end_turn(&self, place: &EventPlace, caller: Caller) -> Result<(), Trouble> {
-        self.change(&place.agent, RunChange::TurnEnded(TurnEnded { process: caller.process })).map(drop)
+    fn end_turn(&self, event: &HostEvent, place: &EventPlace, caller: Caller) -> Result<(), Trouble> {
+        let turn = TurnEnded { process: caller.process, subagent: event.subagent.clone() };
+        self.change(&place.agent, RunChange::TurnEnded(turn)).map(drop)
     }
 
     fn before(
@@ -279,6 +287,9 @@ impl Hooks {
                 }
                 Some(_) => Reply::Pass { context: None },
             });
+        }
+        if loads_tools(event.host, call) {
+            return Ok(Reply::Pass { context: None });
         }
         let too_long = |name: &str| name.len() > NAME_BYTES_MAX || name.is_empty();
         if too_long(&call.tool) || call_id.as_deref().is_some_and(too_long) {
@@ -315,12 +326,22 @@ impl Hooks {
         self.answer_ruled(event, place, ruled)
     }
 
+    /// What was judged by this name: of the few tools whose input the host changes itself, nothing else can be compared.
+    fn judged(&self, place: &EventPlace, call_id: Option<&String>, caller: Caller) -> Result<Option<Digest>, Trouble> {
+        let run = self.gate().standing(&place.agent)?.run;
+        let is_it =
+            |open: &&OpenCall| call_id.is_some() && open.call_id.as_ref() == call_id && open.process == caller.process;
+        Ok(run.open.iter().find(is_it).map(|open| open.fingerprint))
+    }
+
     /// Whether this very call of this host process was let run just now.
     fn is_under_way(&self, place: &EventPlace, gist: Digest, caller: Caller) -> Result<bool, Trouble> {
         let now = self.gate().ledger().now();
         let run = self.gate().standing(&place.agent)?.run;
         let is_new = |at: u64| now.saturating_sub(at) < ECHO_MS;
-        let is_it = |open: &OpenCall| open.process == caller.process && open.gist == Some(gist) && is_new(open.at);
+        let is_it = |open: &OpenCall| {
+            !open.left && open.process == caller.process && open.gist == Some(gist) && is_new(open.at)
+        };
         Ok(run.open.iter().any(is_it))
     }
 
@@ -372,12 +393,13 @@ impl Hooks {
         caller: Caller,
     ) -> Result<(), Trouble> {
         let files = call.intent.writes.iter().map(|change| change.path.clone()).take(64).collect();
+        let judged = if result.repeats_input { None } else { self.judged(place, call_id, caller)? };
         let report = CallEndReported {
             session: event.session.clone(),
             process: caller.process,
             call_id: call_id.cloned(),
             tool: call.tool.clone(),
-            fingerprint: call.fingerprint(),
+            fingerprint: judged.unwrap_or_else(|| call.fingerprint()),
             is_command: !call.intent.commands.is_empty(),
             ok: result.ok,
             exit_code: result.exit_code,
@@ -431,6 +453,14 @@ fn is_control(host: Host, call: &Call) -> bool {
     call.mcp.as_ref().is_some_and(|mcp| is_ours(&mcp.server) && is_tool(&mcp.tool))
 }
 
+/// Whether a call only shows the agent the descriptions of tools.
+///
+/// Claude Code has those of servers loaded by it before they can be called, so a phase that refused it would have no way
+/// out. What is loaded is judged when it is called.
+fn loads_tools(host: Host, call: &Call) -> bool {
+    host == Host::ClaudeCode && call.tool == "ToolSearch" && call.bookkeeping && call.intent.unread.is_empty()
+}
+
 /// What a person would have to decide on.
 fn kept_text(call: &Call) -> String {
     format!("{{\"action\":{{\"tool\":{},\"parameters\":{}}}}}", quote(&call.tool), call.input.canonical())
@@ -457,6 +487,27 @@ fn own_files(home: &Path, user_home: Option<&str>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tools_are_loaded_by_the_host_s_own_tool_with_fields_that_are_known() {
+        let asked = |host: Host, name: &str, rest: &str| {
+            let event = format!(
+                r#"{{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/src","tool_name":"{name}",{rest}}}"#
+            );
+            let Kind::BeforeTool { call, .. } = read(host, event.as_bytes()).expect("an event").kind else {
+                panic!("another event")
+            };
+            loads_tools(host, &call)
+        };
+        let query = r#""tool_input":{"query":"select:x","max_results":5}"#;
+        assert!(asked(Host::ClaudeCode, "ToolSearch", query));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", r#""tool_input":{"query":"x","then":"rm"}"#));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", r#""tool_input":{"query":["x"]}"#));
+        assert!(!asked(Host::ClaudeCode, "ToolSearch", &format!(r#"{query},"mcp_server":{{"name":"x"}}"#)));
+        assert!(!asked(Host::ClaudeCode, "mcp__x__ToolSearch", query));
+        assert!(!asked(Host::ClaudeCode, "TodoWrite", r#""tool_input":{}"#));
+        assert!(!asked(Host::Codex, "ToolSearch", query));
+    }
 
     #[test]
     fn control_tools_are_known_by_their_server_where_one_is_told() {

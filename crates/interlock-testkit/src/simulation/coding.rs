@@ -17,7 +17,7 @@ use interlock_core::ledger::{
     StatusChanged, Steer, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
-use interlock_core::workflow::{Allowance, CALL_MS_MAX, Context, Format, Limits, Run, Workflow, load};
+use interlock_core::workflow::{Allowance, CALL_MS_MAX, Context, Format, LEFT_CALLS_MAX, Limits, Run, Workflow, load};
 use interlock_runtime::ledger::{AgentChange, CallCommand, Command, Enrolment, Reader, RunChange, TransitionCommand};
 
 use crate::generate::Random;
@@ -150,7 +150,9 @@ impl Coding {
                 };
                 return Command::Change { agent, change };
             }
-            _ if random.one_in(2) => RunChange::TurnEnded(TurnEnded { process: process(random.below(2)) }),
+            _ if random.one_in(2) => {
+                RunChange::TurnEnded(TurnEnded { process: process(random.below(2)), subagent: None })
+            }
             _ => RunChange::BindSession(SessionBound { session: format!("s{}", random.below(3)) }),
         };
         Command::ChangeRun { agent, change }
@@ -260,7 +262,7 @@ impl Coding {
             files: if random.one_in(4) { vec![format!("f{}", random.below(3))] } else { Vec::new() },
         };
         if run.open.is_empty() {
-            return RunChange::TurnEnded(TurnEnded { process: process(0) });
+            return RunChange::TurnEnded(TurnEnded { process: process(0), subagent: None });
         }
         if !random.one_in(25) {
             let open = random.pick(&run.open);
@@ -300,7 +302,7 @@ struct Counted {
     transitions: u32,
     frozen: bool,
     /// Calls under way: process, id, input, when they began.
-    open: Vec<(Digest, Option<String>, Digest, u64)>,
+    open: Vec<(Digest, Option<String>, Digest, u64, bool)>,
 }
 
 impl Counted {
@@ -373,7 +375,7 @@ impl<'a> Runs<'a> {
             }
             Body::CallEnded(told) => {
                 let run = self.by_agent.entry(agent).or_default();
-                let same = |open: &(Digest, Option<String>, Digest, u64)| {
+                let same = |open: &(Digest, Option<String>, Digest, u64, bool)| {
                     (open.0, &open.1) == (told.process, &told.call_id)
                         && (told.call_id.is_some() || open.2 == told.fingerprint)
                 };
@@ -383,7 +385,12 @@ impl<'a> Runs<'a> {
                 }
             }
             Body::TurnEnded(turn) => {
-                self.by_agent.entry(agent).or_default().open.retain(|open| open.0 != turn.process);
+                let run = self.by_agent.entry(agent).or_default();
+                run.open.iter_mut().filter(|open| open.0 == turn.process).for_each(|open| open.4 = true);
+                while run.open.iter().filter(|open| open.4).count() > LEFT_CALLS_MAX {
+                    let oldest = run.open.iter().position(|open| open.4).expect("one that is left");
+                    run.open.remove(oldest);
+                }
             }
             Body::AllowanceGiven(given) if given.allowance.once => {
                 self.once.insert(&given.allowance.allowance_id);
@@ -428,7 +435,7 @@ impl<'a> Runs<'a> {
         let run = self.by_agent.entry(agent).or_default();
         if ruled.ruling.decision.lets_run() || ruled.observed {
             run.open.retain(|open| entry.at - open.3 < CALL_MS_MAX);
-            run.open.push((call.process, call.call_id.clone(), facts.fingerprint, entry.at));
+            run.open.push((call.process, call.call_id.clone(), facts.fingerprint, entry.at, false));
         }
         if !ruled.ruling.decision.lets_run() {
             return Ok(());

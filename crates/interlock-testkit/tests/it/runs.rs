@@ -245,6 +245,7 @@ struct Ask {
     tool: &'static str,
     input: String,
     session: &'static str,
+    subagent: Option<&'static str>,
     call_id: Option<String>,
     shell: Option<Effect>,
     status: Status,
@@ -265,6 +266,7 @@ fn ask(tool: &'static str, input: &str) -> Ask {
         tool,
         input: input.to_owned(),
         session: "s1",
+        subagent: None,
         call_id: Some(format!("{tool} {input}")),
         shell: (tool == "Bash").then_some(Effect::ReadOnly),
         status: Status::Verified,
@@ -310,7 +312,7 @@ impl Ask {
             session: self.session.to_owned(),
             process: Digest::of(&["process"]),
             call_id: self.call_id.clone(),
-            subagent: None,
+            subagent: self.subagent.map(str::to_owned),
         }));
         let phase = run.position_for(self.session).map(|position| PhaseEvidence {
             workflow: position.workflow,
@@ -769,11 +771,31 @@ fn a_call_that_nobody_judged_freezes_the_run_until_an_operator_looked() {
         fixture.end(&ask("Bash", "never judged"), 0);
         assert!(fixture.run().frozen.is_some());
         fixture.steer(Steer::Thaw);
-        // A turn that ended takes its calls with it, and only a turn that had some is recorded.
-        assert!(fixture.passes(&ask("Read", "d")));
-        let turn = || fixture.change(RunChange::TurnEnded(TurnEnded { process: Digest::of(&["process"]) }));
-        assert!(matches!(turn(), Answer::Recorded(_)) && fixture.run().open.is_empty());
-        assert!(matches!(turn(), Answer::Done));
+        // A turn that ended leaves its calls behind, and only a turn that had some is recorded.
+        let left = ask("Read", "d");
+        assert!(fixture.passes(&left));
+        let all_left = || fixture.run().open.iter().all(|open| open.left);
+        let turn = |subagent: Option<&str>| {
+            let subagent = subagent.map(str::to_owned);
+            fixture.change(RunChange::TurnEnded(TurnEnded { process: Digest::of(&["process"]), subagent }))
+        };
+        assert!(matches!(turn(Some("sub")), Answer::Done), "no call of a subagent is under way");
+        assert!(!all_left() && matches!(turn(None), Answer::Recorded(_)) && all_left());
+        assert!(matches!(turn(None), Answer::Done));
+        // Told in a later turn, its end is still that of a call that was judged, once.
+        fixture.end(&left, 0);
+        assert!(fixture.run().frozen.is_none() && fixture.run().open.is_empty());
+        // A subagent goes on when the main agent's turn ends, and the end of its call is the end of one that was judged.
+        let behind = Ask { subagent: Some("sub"), ..ask("Read", "e") };
+        assert!(fixture.passes(&behind) && matches!(turn(None), Answer::Done));
+        fixture.end(&behind, 0);
+        assert!(fixture.run().frozen.is_none() && fixture.run().open.is_empty());
+        assert!(fixture.passes(&Ask { subagent: Some("sub"), ..ask("Read", "f") }));
+        assert!(matches!(turn(Some("other")), Answer::Done));
+        assert!(!all_left() && matches!(turn(Some("sub")), Answer::Recorded(_)) && all_left());
+        fixture.end(&left, 0);
+        assert!(fixture.run().frozen.is_some(), "it has ended once already");
+        fixture.steer(Steer::Thaw);
         let bind = || fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned() }));
         assert!(matches!(bind(), Answer::Recorded(_)) && matches!(bind(), Answer::Done));
     });

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use interlock_core::call::{Effect, Family};
 use interlock_core::json::{Json, Limits as JsonLimits, parse, quote};
 use interlock_core::workflow::{
-    CallAsked, CallBegun, CallEnded, Context, Ended, Format, Limits, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run,
-    Step, TransitionAsked, Workflow, begin_call, check_call, end_call, load, move_to, park, resolve_parked, transition,
+    CallAsked, CallBegun, CallEnded, Context, Ended, Format, LEFT_CALLS_MAX, Limits, OPEN_CALLS_MAX, OpenCall, Parked,
+    Position, Run, Step, TransitionAsked, Workflow, begin_call, check_call, end_call, end_turn, load, move_to, park,
+    resolve_parked, transition,
 };
 use interlock_core::{Code, Digest};
 use interlock_testkit::generate::Random;
@@ -630,10 +631,12 @@ impl World<'_> {
             gist: None,
             call_id: Some(number.to_string()),
             process: process(),
+            subagent: None,
             fingerprint: Digest::of(&["call", &number.to_string()]),
             decision: 1,
             at: self.model.tick,
             changes: asked.changes(),
+            left: false,
             fact: asked.fact.map(|fact| (fact.to_owned(), 0)),
         };
         begin_call(&mut self.run, Some(&self.workflow), CallBegun { open, files, session: "s".to_owned() });
@@ -841,10 +844,12 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
         gist: None,
         call_id: Some(id.to_string()),
         process: process(),
+        subagent: None,
         fingerprint: Digest::of(&["call", &id.to_string()]),
         decision: 1,
         at: 1,
         changes,
+        left: false,
         fact: fact.map(|fact| (fact.to_owned(), 0)),
     };
     begin_call(run, Some(workflow), CallBegun { open, files: files.to_vec(), session: "s".to_owned() });
@@ -944,6 +949,40 @@ fn a_change_that_was_under_way_when_a_fact_began_disturbs_it() {
     begin(&mut run, &workflow, 3, false, Some("tests"), &[]);
     end(&mut run, 3);
     assert_eq!(run.seen.facts.len(), 1, "nothing was under way");
+}
+
+#[test]
+fn a_call_that_its_turn_left_behind_hinders_no_fact_until_it_ends() {
+    let workflow = workflow(&FLOW.replace(r#""max_iterations":3,"#, ""));
+    let mut run = started(&workflow);
+    begin(&mut run, &workflow, 1, true, None, &[]);
+    begin(&mut run, &workflow, 2, false, Some("tests"), &[]);
+    end_turn(&mut run, |_| true);
+    end(&mut run, 2);
+    assert!(run.seen.facts.is_empty(), "a command that outlives its turn is no fact");
+    begin(&mut run, &workflow, 3, false, Some("tests"), &[]);
+    end(&mut run, 3);
+    assert_eq!(run.seen.facts.len(), 1, "most calls that are left behind never ran");
+    begin(&mut run, &workflow, 4, false, Some("tests"), &[]);
+    end(&mut run, 1);
+    assert!(run.seen.facts.is_empty(), "this one did, and may have changed what was looked at");
+    end(&mut run, 4);
+    assert!(run.seen.facts.is_empty(), "or what is being looked at");
+}
+
+#[test]
+fn of_the_calls_that_turns_left_behind_the_newest_are_remembered() {
+    let workflow = workflow(&FLOW.replace(r#""max_iterations":3,"#, ""));
+    for (count, kept) in [(LEFT_CALLS_MAX, LEFT_CALLS_MAX), (LEFT_CALLS_MAX + 1, LEFT_CALLS_MAX)] {
+        let mut run = started(&workflow);
+        for number in 0..count {
+            begin(&mut run, &workflow, number, true, None, &[]);
+        }
+        end_turn(&mut run, |_| true);
+        assert_eq!(run.open.len(), kept);
+        end(&mut run, count - 1);
+        assert_eq!(run.open.len(), kept - 1, "the newest is known");
+    }
 }
 
 #[test]

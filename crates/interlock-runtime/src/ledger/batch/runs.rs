@@ -182,7 +182,7 @@ impl Batch<'_> {
             RunChange::CallEnded(report) => (Body::CallEnded(report), None),
             RunChange::TurnEnded(turn) => {
                 // Most turns end with nothing under way.
-                if !run.open.iter().any(|open| open.process == turn.process) {
+                if !run.open.iter().any(|open| turn.had(open)) {
                     return Ok(Answer::Done);
                 }
                 (Body::TurnEnded(turn), None)
