@@ -292,6 +292,7 @@ def by_names(trial):
         f"CDPATH=..; cd {home} && read x < oper* && echo $x", f"shopt -s cdable_vars; f=../{home}; cd f && cat oper*",
     ):
         yield f"by names: {line.replace(home, 'HOME')!r}", os.path.exists(key) and p.bash(line).code == 2
+    yield "by names: the refusal says why", "not known before it runs" in p.bash('cat "$X"').errors
     p.put(".env", "S=1\n")
     for glob in (".e*", "{.env,x}", ".[e]nv", ".??v", "*"):
         given = {"pattern": ".", "glob": glob, "output_mode": "content"}
