@@ -31,6 +31,8 @@ pub const DATABASE_NAME: &str = "ledger.db";
 
 /// How many agents and how many conversations are remembered, parsed.
 const REMEMBERED_LEN: usize = 8192;
+/// What most rows need, so that one allocation holds them.
+const USUAL_ROW_BYTES: usize = 512;
 /// Old answers are removed this often.
 const KEPT_CLEANING_MS: Millis = 60_000;
 /// Texts that nobody needs any more are removed this often.
@@ -485,7 +487,7 @@ fn frontier_of(number: i64, bytes: Option<Vec<u8>>) -> Result<Frontier, StoreFau
 }
 
 pub(super) fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {
-    serde_json::to_string(value).map_err(|error| StoreFault(error.to_string()))
+    json::to_string(value, USUAL_ROW_BYTES).map_err(|error| StoreFault(error.to_string()))
 }
 
 fn from_text<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, StoreFault> {
