@@ -26,7 +26,7 @@ fn open(directory: &Path) -> Connection {
     connection.pragma_update(None, "synchronous", "FULL").expect("full sync");
     connection.pragma_update(None, "trusted_schema", false).expect("a setting");
     connection.pragma_update(None, "secure_delete", true).expect("a setting");
-    connection.pragma_update(None, "wal_autocheckpoint", 1000).expect("a setting");
+    connection.pragma_update(None, "wal_autocheckpoint", 8000).expect("a setting");
     connection
         .execute_batch(
             "CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
