@@ -6,16 +6,18 @@
 //! `activity`. All of them by default.
 //! Rates are medians of three alternating ten-second pairs; absolute figures are of this machine, ratios travel.
 
+mod closed_loop;
+
 use std::fs::{self, DirBuilder};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use closed_loop::Load;
 use interlock_testkit::gate::{TestAgent, register_with};
 use interlock_testkit::service::Client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,10 +34,10 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().expect("threads");
     println!("| measure | figure | limit |\n|---|---|---|");
     if wants("throughput") {
-        runtime.block_on(throughput(seconds));
+        throughput(seconds);
     }
     if wants("everything") {
-        runtime.block_on(everything(seconds));
+        everything(seconds);
     }
     if wants("approvers") {
         runtime.block_on(approvers());
@@ -47,13 +49,13 @@ fn main() {
         runtime.block_on(one_connection());
     }
     if wants("history") {
-        runtime.block_on(history());
+        history();
     }
     if wants("memory") {
         runtime.block_on(memory());
     }
     if wants("audit") || wants("restart") || wants("activity") {
-        runtime.block_on(audit());
+        audit();
     }
 }
 
@@ -141,6 +143,14 @@ impl Served {
         fields.iter().sum::<u64>() * 10_000
     }
 
+    /// Calculations that are approved, in conversations that nobody had before.
+    fn approvals(&self) -> Load {
+        static ROUND: AtomicU64 = AtomicU64::new(0);
+        let (round, data) = (ROUND.fetch_add(1, Ordering::Relaxed), self.data.file_name().expect("a name"));
+        let agents = self.agents.iter().map(|agent| (agent.id.clone(), agent.token.clone())).collect();
+        Load::Approvals { agents, name: format!("{}-{round}", data.to_string_lossy()) }
+    }
+
     fn written(&self) -> u64 {
         let io = fs::read_to_string(format!("/proc/{}/io", self.child.id())).expect("its state");
         let line = io.lines().find_map(|line| line.strip_prefix("write_bytes: ")).expect("a figure");
@@ -225,34 +235,9 @@ impl Asker {
 }
 
 /// Requests a second over all connections.
-async fn rate(served: &Served, seconds: u64, health: bool) -> f64 {
-    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    static ROUND: AtomicU64 = AtomicU64::new(0);
-    let round = ROUND.fetch_add(1, Ordering::Relaxed);
-    let mut tasks = Vec::new();
-    for number in 0..CONNECTIONS {
-        let mut asker = Asker::connect(served, number).await;
-        asker.name = format!("{}-{round}", asker.name);
-        let (stop, count) = (Arc::clone(&stop), Arc::clone(&count));
-        tasks.push(tokio::spawn(async move {
-            while !stop.load(Ordering::Relaxed) {
-                if health {
-                    asker.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
-                } else {
-                    asker.ask().await;
-                }
-                count.fetch_add(1, Ordering::Relaxed);
-            }
-        }));
-    }
-    let start = Instant::now();
-    tokio::time::sleep(Duration::from_secs(seconds)).await;
-    let rate = count.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
-    stop.store(true, Ordering::Relaxed);
-    for task in tasks {
-        task.await.expect("a task");
-    }
-    rate
+fn rate(served: &Served, seconds: u64, health: bool) -> f64 {
+    let load = if health { Load::Health } else { served.approvals() };
+    closed_loop::run(served.address, CONNECTIONS, &load, Duration::from_secs(seconds))
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -260,17 +245,17 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-async fn throughput(seconds: u64) {
+fn throughput(seconds: u64) {
     let served = Served::start();
     let (mut approvals, mut health, mut cpu, mut disk, mut raw) = (vec![], vec![], vec![], vec![], vec![]);
     for _ in 0..3 {
         let (cpu_before, written) = (served.cpu(), served.written());
         let count_before = entries(&served);
-        approvals.push(rate(&served, seconds, false).await);
+        approvals.push(rate(&served, seconds, false));
         let count = (entries(&served) - count_before) as f64;
         cpu.push((served.cpu() - cpu_before) as f64 / count);
         disk.push((served.written() - written) as f64 / count);
-        health.push(rate(&served, seconds.div_ceil(3), true).await);
+        health.push(rate(&served, seconds.div_ceil(3), true));
         let batch =
             metric(&served, "interlock_ledger_commands_total") / metric(&served, "interlock_ledger_batches_total");
         raw.push(raw_batches(batch as usize, seconds.div_ceil(3)));
@@ -297,7 +282,7 @@ webhook = 'http://127.0.0.1:9/'
 secret = 'a secret of the benchmark, long enough'
 ";
 
-async fn everything(seconds: u64) {
+fn everything(seconds: u64) {
     let log = ["--log", "json", "--otlp", "http://127.0.0.1:9/v1/traces"];
     let (plain, webhook) = (Served::start(), Served::start_with(&EVERYTHING.replace("payloads = 'all'\n", ""), &[]));
     let full = Served::start_with(EVERYTHING, &log);
@@ -305,7 +290,7 @@ async fn everything(seconds: u64) {
     for _ in 0..3 {
         for (position, served) in [&plain, &webhook, &full].into_iter().enumerate() {
             let (cpu, before) = (served.cpu(), entries(served));
-            rates[position].push(rate(served, seconds, false).await);
+            rates[position].push(rate(served, seconds, false));
             costs[position].push((served.cpu() - cpu) as f64 / (entries(served) - before) as f64);
         }
     }
@@ -447,18 +432,18 @@ async fn one_connection() {
 }
 
 /// Whether a request costs more once there is much history.
-async fn history() {
+fn history() {
     let served = Served::start();
     let mut figures = Vec::new();
     for target in [1_000_u64, 1_000_000] {
         while entries(&served) < target {
             let left = target - entries(&served);
-            rate(&served, if left > 100_000 { 10 } else { 1 }, false).await;
+            rate(&served, if left > 100_000 { 10 } else { 1 }, false);
         }
         let mut costs = Vec::new();
         for _ in 0..5 {
             let (cpu, before) = (served.cpu(), entries(&served));
-            rate(&served, 3, false).await;
+            rate(&served, 3, false);
             costs.push((served.cpu() - cpu) as f64 / (entries(&served) - before) as f64);
         }
         figures.push(median(costs));
@@ -493,10 +478,10 @@ async fn memory() {
     );
 }
 
-async fn audit() {
+fn audit() {
     let mut served = Served::start();
     while entries(&served) < 1_000_000 {
-        rate(&served, 5, false).await;
+        rate(&served, 5, false);
     }
     for command in ["verify", "replay"] {
         let start = Instant::now();

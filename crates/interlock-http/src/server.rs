@@ -74,7 +74,8 @@ pub async fn serve_with(
     let graceful = GracefulShutdown::new();
     let room = Arc::new(Semaphore::new(room_for_connections(CONNECTIONS_MAX)));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64);
+    // Answers are small: copied behind their heads they are written by the plainer call, and under TLS in one record.
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64).writev(false);
     // Dropped when the server stops: nothing was asked yet in a handshake, so none is waited for.
     let (shaking_hands, stopped) = watch::channel(());
     let mut stop = std::pin::pin!(stop);

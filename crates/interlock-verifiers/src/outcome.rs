@@ -5,12 +5,11 @@
 use interlock_core::Digest;
 use interlock_core::action::{ActionText, Engine};
 pub use interlock_core::action::{Risk, Status};
-use interlock_core::json::quote;
 
 use crate::ground::Ground;
 
 /// The version of the evidence's shape.
-const EVIDENCE_FORMAT: u32 = 1;
+const EVIDENCE_FORMAT: &str = "1";
 
 /// A pure function from the text of an action to a finding.
 pub trait Verifier {
@@ -94,14 +93,30 @@ impl Outcome {
 
     fn evidence_on(&self, verifier: &dyn Verifier, subject: Digest) -> String {
         let certificate = if self.certificate.is_empty() { "null" } else { &self.certificate };
-        let risk = self.risk.map_or_else(|| "null".to_owned(), |risk| quote(risk.as_str()));
-        format!(
-            "{{\"action\":\"{subject}\",\"certificate\":{certificate},\"engine\":\"{}\",\"format\":{EVIDENCE_FORMAT},\
-             \"risk\":{risk},\"status\":\"{}\",\"version\":{}}}",
-            verifier.engine(),
-            self.status,
-            verifier.version(),
-        )
+        let subject = subject.to_ascii();
+        let (subject, version) = (core::str::from_utf8(&subject).unwrap_or_default(), verifier.version().to_string());
+        let (quote, risk) = self.risk.map_or(("", "null"), |risk| ("\"", risk.as_str()));
+        // Joined and not formatted: every approval of a text needs it.
+        [
+            "{\"action\":\"",
+            subject,
+            "\",\"certificate\":",
+            certificate,
+            ",\"engine\":\"",
+            verifier.engine().as_str(),
+            "\",\"format\":",
+            EVIDENCE_FORMAT,
+            ",\"risk\":",
+            quote,
+            risk,
+            quote,
+            ",\"status\":\"",
+            self.status.as_str(),
+            "\",\"version\":",
+            &version,
+            "}",
+        ]
+        .concat()
     }
 }
 

@@ -14,6 +14,7 @@ mod nodes;
 mod number;
 mod owned;
 mod parse;
+mod ser;
 mod string;
 mod value_list;
 
@@ -29,5 +30,6 @@ pub(crate) use nodes::NodeIndex;
 pub use number::Number;
 pub use owned::{Json, JsonNumber};
 pub use parse::{parse, parse_bytes};
+pub use ser::{WriteError, to_bytes, to_string};
 pub use string::{Str, nfc};
 pub(crate) use value_list::ValueList;

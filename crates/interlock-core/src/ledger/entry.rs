@@ -607,8 +607,7 @@ impl Entry {
 
     /// The bytes that are stored and hashed.
     pub fn to_bytes(&self) -> Result<Vec<u8>, EntryError> {
-        let mut bytes = Vec::with_capacity(USUAL_BYTES);
-        serde_json::to_writer(&mut bytes, self).map_err(|error| EntryError::Malformed(error.to_string()))?;
+        let bytes = json::to_bytes(self, USUAL_BYTES).map_err(|error| EntryError::Malformed(error.to_string()))?;
         // What could not be read again must not be written.
         if bytes.len() > json::BYTES_MAX {
             return Err(EntryError::Malformed(format!("it has more than {} bytes", json::BYTES_MAX)));

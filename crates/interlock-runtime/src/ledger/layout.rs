@@ -53,8 +53,9 @@ const SCHEMA_3: &str = "
 
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
-/// How many pages the log may have before it is folded into the database.
-const LOG_PAGES: i64 = 1000;
+/// How many pages the log may have before the writer folds what is left of it into the database and it begins anew. By
+/// then most of it has been folded beside the writer.
+const LOG_PAGES: i64 = 8000;
 
 /// Opens a database for writing, making or migrating it if need be.
 pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {

@@ -22,8 +22,10 @@ use serde::{Deserialize, Serialize};
 use super::layout::{BUSY_TIME_MAX, connect};
 use super::store::{Changes, KEPT_MS, KeptAnswer, Outgoing, Reader, Store, StoreFault, Txn};
 
+mod folding;
 mod reader;
 
+use folding::Folding;
 pub use reader::SqliteReader;
 
 /// The name of the database in a data directory.
@@ -31,6 +33,8 @@ pub const DATABASE_NAME: &str = "ledger.db";
 
 /// How many agents and how many conversations are remembered, parsed.
 const REMEMBERED_LEN: usize = 8192;
+/// What most rows need, so that one allocation holds them.
+const USUAL_ROW_BYTES: usize = 512;
 /// Old answers are removed this often.
 const KEPT_CLEANING_MS: Millis = 60_000;
 /// Texts that nobody needs any more are removed this often.
@@ -42,6 +46,7 @@ pub struct SqliteStore {
     path: PathBuf,
     connection: Connection,
     remembered: Remembered,
+    folding: Folding,
     since_tidied: bool,
     /// Something was removed that must not stay readable in the log.
     to_purge: bool,
@@ -91,8 +96,14 @@ impl SqliteStore {
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreFault> {
         let path = directory.join(DATABASE_NAME);
         let connection = connect(&path)?;
-        let since_tidied = false;
-        Ok(SqliteStore { path, connection, remembered: Remembered::default(), since_tidied, to_purge: false })
+        Ok(SqliteStore {
+            folding: Folding::new(&path),
+            path,
+            connection,
+            remembered: Remembered::default(),
+            since_tidied: false,
+            to_purge: false,
+        })
     }
 }
 
@@ -103,6 +114,7 @@ impl Store for SqliteStore {
         Ok(Box::new(SqliteTxn {
             connection: &self.connection,
             remembered: &mut self.remembered,
+            folding: &mut self.folding,
             to_purge: &mut self.to_purge,
             open: true,
         }))
@@ -140,6 +152,7 @@ impl Store for SqliteStore {
 struct SqliteTxn<'a> {
     connection: &'a Connection,
     remembered: &'a mut Remembered,
+    folding: &'a mut Folding,
     to_purge: &'a mut bool,
     open: bool,
 }
@@ -256,6 +269,8 @@ impl Txn for SqliteTxn<'_> {
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
         self.connection.prepare_cached("COMMIT")?.execute([])?;
         self.open = false;
+        let rows = changes.agents.len().saturating_add(changes.conversations.len());
+        self.folding.committed(rows.saturating_add(changes.entries.len()));
         self.remembered.update(changes);
         Ok(())
     }
@@ -485,7 +500,7 @@ fn frontier_of(number: i64, bytes: Option<Vec<u8>>) -> Result<Frontier, StoreFau
 }
 
 pub(super) fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {
-    serde_json::to_string(value).map_err(|error| StoreFault(error.to_string()))
+    json::to_string(value, USUAL_ROW_BYTES).map_err(|error| StoreFault(error.to_string()))
 }
 
 fn from_text<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, StoreFault> {

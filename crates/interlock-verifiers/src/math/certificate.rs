@@ -35,11 +35,24 @@ pub(super) fn calculated(
     let same: Vec<String> = evaluated.same.iter().map(ToString::to_string).collect();
     let same = if same.is_empty() { String::new() } else { format!("\"same_form\":[{}],", same.join(",")) };
     let undefined = undefined.map_or_else(String::new, |why| format!("\"undefined\":\"{why}\","));
-    Ok(format!(
-        "{{\"expression\":\"{expression}\",\"kind\":\"{kind}\",{same}\
-         \"status\":\"{status}\",{undefined}\"values\":[{}]}}",
-        values.join(",")
-    ))
+    let values = values.join(",");
+    // Joined and not formatted: every approval of a calculation needs it.
+    let pieces: [&str; 13] = [
+        "{\"expression\":\"",
+        expression,
+        "\",\"kind\":\"",
+        kind,
+        "\",",
+        &same,
+        "\"status\":\"",
+        status.as_str(),
+        "\",",
+        &undefined,
+        "\"values\":[",
+        &values,
+        "]}",
+    ];
+    Ok(pieces.concat())
 }
 
 /// Of an identity that holds.
