@@ -26,7 +26,7 @@ const GIT_UNNAMED: [&str; 10] = [
 ];
 
 /// The texts of arguments, as far as they are known.
-fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
+pub(super) fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
     arguments.iter().map(|argument| argument.known_text().unwrap_or(argument.prefix()))
 }
 
