@@ -6,6 +6,7 @@ use super::options;
 use super::reduce::Argument;
 use super::table::Spec;
 use super::unnamed::texts;
+use super::words::is_below_home;
 
 /// Suffixes of copies and of compressed files. What they make is no file that anybody waits for.
 const USUAL_SUFFIXES: [&str; 13] =
@@ -138,18 +139,28 @@ fn copied(name: &str, given: Given<'_>) -> Composed {
     }
     let mut sources = given.operands();
     let named = if name == "rsync" || name == "scp" { Vec::new() } else { given.values(Some('t'), "target-directory") };
-    let targets: Vec<String> = if named.is_empty() {
-        sources.pop().map(|target| target.texts().to_vec()).unwrap_or_default()
+    let mut targets: Vec<String> = if named.is_empty() {
+        sources.pop().map(paths_of).unwrap_or_default()
     } else {
         named.into_iter().flatten().collect()
     };
+    if matches!(name, "ln" | "gln" | "link") {
+        // A link that is yet to be made is no directory, and what is beneath it could be anything.
+        targets.retain(|target| target.ends_with('/') || last_name(target).starts_with('.'));
+    }
     let keeps_directories = given.has(None, "parents") || name == "rsync" && given.has(Some('R'), "relative");
     let mut composed = Composed::default();
     for source in sources {
-        // A pattern for hidden names; others are expanded where they are read.
-        let pattern = source.has_glob.then(|| last_name(source.prefix()));
-        composed.is_unknown |= pattern.is_some_and(|pattern| pattern.starts_with('.'));
-        for path in source.texts() {
+        let paths = paths_of(source);
+        let patterns: Vec<&str> = match &source.partly {
+            _ if source.has_glob => vec![source.prefix()],
+            Some(partly) if paths.is_empty() => partly.names.iter().map(String::as_str).collect(),
+            Some(_) | None => Vec::new(),
+        };
+        // Patterns for hidden names; what others can be is expanded where it is read.
+        composed.is_unknown |= patterns.iter().any(|pattern| last_name(pattern).starts_with('.'));
+        composed.is_unknown |= paths.is_empty() && patterns.is_empty();
+        for path in &paths {
             for target in &targets {
                 let name = last_name(path);
                 if !matches!(name, "" | "." | "..") {
@@ -162,6 +173,11 @@ fn copied(name: &str, given: Given<'_>) -> Composed {
         }
     }
     composed
+}
+
+/// Every path that an argument can be, as far as that can be told.
+fn paths_of(argument: &Argument) -> Vec<String> {
+    if is_below_home(argument) { vec![argument.prefix().to_owned()] } else { argument.texts().to_vec() }
 }
 
 fn last_name(path: &str) -> &str {

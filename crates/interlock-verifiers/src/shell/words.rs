@@ -400,7 +400,7 @@ impl Collected {
 }
 
 /// Whether an argument is `$HOME` and then text that is known.
-fn is_below_home(argument: &Argument) -> bool {
+pub(super) fn is_below_home(argument: &Argument) -> bool {
     let (prefix, skeleton) = (argument.prefix().strip_prefix('~'), argument.skeleton().strip_prefix('x'));
     prefix.is_some() && prefix == skeleton
 }
