@@ -26,6 +26,9 @@ const COMPRESSORS: &[&str] = &[
 const INTO_DIRECTORIES: &[&str] =
     &["cp", "gcp", "mv", "gmv", "ln", "gln", "link", "install", "ginstall", "rsync", "scp"];
 
+/// The most names of one command.
+const NAMES_MAX: usize = 1_024;
+
 /// What a command writes under names that it puts together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Composed {
@@ -38,6 +41,12 @@ pub(super) struct Composed {
 impl Composed {
     fn unknown() -> Composed {
         Composed { is_unknown: true, ..Composed::default() }
+    }
+
+    /// Names that can be told, if they are not too many.
+    fn of(paths: impl Iterator<Item = String>) -> Composed {
+        let paths: Vec<String> = paths.take(NAMES_MAX).collect();
+        Composed { is_unknown: paths.len() >= NAMES_MAX, paths }
     }
 
     fn unknown_if(is_unknown: bool) -> Composed {
@@ -123,7 +132,7 @@ fn compressed(name: &str, given: Given<'_>) -> Composed {
         let shorter = COMPRESSED.iter().filter_map(|suffix| strip_suffix(path, suffix));
         shorter.chain(path.rsplit_once('.').map(|(before, _)| before)).map(str::to_owned)
     });
-    Composed { paths: paths.filter(|path| !path.is_empty()).collect(), is_unknown: false }
+    Composed::of(paths.filter(|path| !path.is_empty()))
 }
 
 /// A text without a suffix, in whatever case.
@@ -162,6 +171,9 @@ fn copied(name: &str, given: Given<'_>) -> Composed {
         composed.is_unknown |= paths.is_empty() && patterns.is_empty();
         for path in &paths {
             for target in &targets {
+                if composed.paths.len() >= NAMES_MAX {
+                    return Composed::unknown();
+                }
                 let name = last_name(path);
                 if !matches!(name, "" | "." | "..") {
                     composed.paths.push(format!("{target}/{name}"));
@@ -236,7 +248,7 @@ fn below(given: Given<'_>, directories: Vec<Option<String>>) -> Composed {
         if directories.is_empty() { vec![".".to_owned()] } else { directories.into_iter().flatten().collect() };
     let names = texts(given.arguments).filter(|text| is_address(text)).filter_map(name_in);
     let paths = names.flat_map(|name| directories.iter().map(move |directory| format!("{directory}/{name}")));
-    Composed { paths: paths.collect(), is_unknown: false }
+    Composed::of(paths)
 }
 
 /// `split FILE PREFIX` appends letters or numbers: with few of them every ending can be reached.
@@ -246,7 +258,9 @@ fn split(given: Given<'_>) -> Composed {
     let numbers = given.has(Some('d'), "numeric-suffixes") && !given.has(None, "additional-suffix");
     let is_plain = |prefix: &String| {
         let name = prefix.rsplit('/').next().unwrap_or("");
-        name.ends_with(['-', '_']) && !name.starts_with('.') && !name.to_ascii_lowercase().starts_with("id_")
+        // `big.tar.`: no name that means something goes on behind a second dot.
+        let ends_plainly = name.ends_with(['-', '_']) || name.ends_with('.') && name.matches('.').count() > 1;
+        ends_plainly && !name.starts_with('.') && !name.to_ascii_lowercase().starts_with("id_")
     };
     Composed::unknown_if(!numbers && !prefix.texts().iter().all(is_plain))
 }

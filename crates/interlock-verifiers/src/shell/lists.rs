@@ -20,6 +20,9 @@ const OWN_LISTS: &[(&[&str], Option<char>, &str)] = &[
     (&["curl"], Some('K'), "config"),
     (&["cpio", "gcpio", "bsdcpio"], Some('o'), "create"),
     (&["cpio", "gcpio", "bsdcpio"], Some('p'), "pass-through"),
+    (&["pax"], Some('w'), "write"),
+    // It follows what a script says that it loads.
+    (&["shellcheck"], Some('x'), "external-sources"),
 ];
 
 /// Commands that compare sums with those in a list.
@@ -48,6 +51,10 @@ pub(super) fn reads_unnamed(name: &str, run: &Run<'_>, spec: Option<&Spec>) -> b
         "tar" | "gtar" | "bsdtar" => tar::stores(run) && (has_list || tar::has_list(run)),
         // Without an action it prints names and nothing else.
         "find" | "gfind" => begins("-files0") && unnamed::sweeps(name, run),
+        // `a x.7z @names`, `-i@names`
+        "7z" | "7za" | "7zr" | "7zz" | "p7zip" => {
+            begins("@") || unnamed::texts(arguments).any(|text| text.starts_with("-i") && text.contains('@'))
+        }
         "jq" | "gojq" | "jaq" | "yq" => loads(arguments) || is_given(spec, arguments, Some('f'), "from-file"),
         _ if SUMS.contains(&name) => has_list || is_given(spec, arguments, Some('c'), "check"),
         _ if WITH_RESPONSES.contains(&name) => begins("@"),
