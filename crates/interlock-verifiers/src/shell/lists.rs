@@ -28,8 +28,8 @@ const OWN_LISTS: &[(&[&str], Option<char>, &str)] = &[
 /// Commands that compare sums with those in a list.
 #[rustfmt::skip]
 const SUMS: &[&str] = &[
-    "cksum", "sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "b3sum", "gmd5sum",
-    "gsha1sum", "gsha256sum", "gsha512sum", "xxhsum", "xxh64sum", "xxh128sum", "shasum",
+    "cksum", "sum", "md5sum", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "b2sum", "b3sum",
+    "gmd5sum", "gsha1sum", "gsha256sum", "gsha512sum", "xxhsum", "xxh64sum", "xxh128sum", "shasum",
 ];
 
 /// Commands that take more arguments from a file: `@FILE`.
