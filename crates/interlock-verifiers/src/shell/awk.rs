@@ -111,6 +111,12 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         for file in files {
             super::special::arms(walk, file, run.name);
         }
+        // The old file is kept, under a name with this behind it.
+        let has_suffix = |argument: &Argument| argument.prefix().to_ascii_lowercase().contains("suffix");
+        let is_kept = run.arguments.iter().any(has_suffix);
+        if let Some(words) = walk.findings.words.as_mut().filter(|_| is_kept) {
+            words.written(&Argument::unknown(run.span.clone()));
+        }
     }
     walk.add(Label::ReadOnly, run.name, &run.span, "prints what it computes");
 }
@@ -133,16 +139,37 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
     let mut depth = 0i32;
     // The depth of parentheses at which a statement that prints began.
     let mut printing: Option<i32> = None;
+    let mut getting = false;
     for (at, token) in tokens.iter().enumerate() {
         match token {
             Token::Name(name) if name == "print" || name == "printf" => printing = Some(depth),
+            Token::Name(name) if name == "getline" => getting = true,
+            // The files that are read next are listed there.
+            Token::Name(name) if matches!(name.as_str(), "ARGV" | "ARGC" | "SYMTAB") => {
+                reads(walk, &Argument::unknown(span.clone()));
+            }
             Token::Name(name) if name == "system" => {
                 return walk.add(Label::Unknown, run.name, span, "the program runs commands");
             }
             Token::Name(_) | Token::Text(_) | Token::Other => {}
             Token::Sign('(' | '[') => depth = depth.saturating_add(1),
             Token::Sign(')' | ']') => depth = depth.saturating_sub(1),
-            Token::Sign(';' | '\n' | '{' | '}') => printing = None,
+            Token::Sign(';' | '\n' | '{' | '}') => {
+                printing = None;
+                getting = false;
+            }
+            Token::Sign('<') if getting => {
+                getting = false;
+                let after = tokens.get(at.saturating_add(2));
+                // Two values without a sign between them are one text.
+                let goes_on =
+                    matches!(after, Some(Token::Text(_) | Token::Name(_) | Token::Sign('(' | '[' | '$' | '0')));
+                let source = match tokens.get(at.saturating_add(1)) {
+                    Some(Token::Text(path)) if !goes_on => file_named(path, span),
+                    _ => Argument::unknown(span.clone()),
+                };
+                reads(walk, &source);
+            }
             Token::Sign('|') => return walk.add(Label::Unknown, run.name, span, "the program pipes into a command"),
             Token::Sign('@') => {
                 return walk.add(Label::Unknown, run.name, span, "the program loads or calls what is not seen here");
@@ -152,13 +179,25 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
                 let after = tokens.get(at.saturating_add(2));
                 let ends = matches!(after, None | Some(Token::Sign(';' | '\n' | '}')));
                 let target = match next {
-                    Some(Token::Text(path)) if ends => Argument::known(path.clone(), span.clone()),
+                    Some(Token::Text(path)) if ends => file_named(path, span),
                     _ => Argument::unknown(span.clone()),
                 };
                 walk.writes(&target, run.name, span);
             }
             Token::Sign(_) => {}
         }
+    }
+}
+
+/// A file that a text names; what is written with a backslash is not read here.
+fn file_named(path: &str, span: &core::ops::Range<usize>) -> Argument {
+    if path.contains('\\') { Argument::unknown(span.clone()) } else { Argument::known(path, span.clone()) }
+}
+
+/// A program reads a file.
+fn reads(walk: &mut Walk<'_, '_>, source: &Argument) {
+    if let Some(words) = &mut walk.findings.words {
+        words.read(source);
     }
 }
 
@@ -208,6 +247,14 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 cursor.skip(1);
                 let _ = cursor.take(">");
                 tokens.push(Token::Sign('>'));
+            }
+            b'<' if cursor.looking_at("<=") => {
+                cursor.skip(2);
+                tokens.push(Token::Other);
+            }
+            b'<' => {
+                cursor.skip(1);
+                tokens.push(Token::Sign('<'));
             }
             b'(' | b')' | b'[' | b']' | b'{' | b'}' | b';' | b'\n' | b'@' | b',' => {
                 cursor.skip(1);

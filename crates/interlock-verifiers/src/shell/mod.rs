@@ -12,7 +12,7 @@
 //! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
-//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs` |
+//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs` |
 //!
 //! ```
 //! use interlock_verifiers::shell::{Label, Setting, classify};
@@ -25,6 +25,7 @@
 mod awk;
 mod braces;
 mod builtins;
+mod composed;
 mod compound;
 mod cursor;
 mod documents;
@@ -35,6 +36,7 @@ mod find;
 mod git;
 mod git_settings;
 mod jobs;
+mod lists;
 mod options;
 mod parse;
 mod paths;

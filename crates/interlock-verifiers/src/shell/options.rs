@@ -70,6 +70,57 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
     call
 }
 
+/// The arguments of one option, wherever it is given: attached or the next word, in a bundle, abbreviated. `None` for one
+/// that is not known, or missing. Of an option without an argument, how often it is given.
+pub(super) fn values(
+    spec: Option<&Spec>,
+    arguments: &[Argument],
+    letter: Option<char>,
+    long: &str,
+) -> Vec<Option<String>> {
+    let mut found = Vec::new();
+    let mut at = 0usize;
+    while let Some(argument) = arguments.get(at) {
+        at = at.saturating_add(1);
+        let is_whole = argument.known_text().is_some();
+        let text = argument.known_text().unwrap_or(argument.prefix());
+        let next = || arguments.get(at).and_then(Argument::known_text).map(str::to_owned);
+        if text == "--" {
+            break;
+        }
+        if let Some(option) = text.strip_prefix("--") {
+            let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+            let is_another = name != long && spec.is_some_and(|spec| spec.options.contains_key(&format!("--{name}")));
+            if long.starts_with(name) && !is_another || name == long {
+                found.push(match value {
+                    Some(value) => is_whole.then(|| value.to_owned()),
+                    None => next(),
+                });
+            }
+            continue;
+        }
+        let Some(bundle) = text.strip_prefix('-') else { continue };
+        let mut letters = bundle.chars();
+        while let Some(one) = letters.next() {
+            let attached = letters.as_str();
+            if Some(one) == letter {
+                found.push(match attached {
+                    "" if is_whole => next(),
+                    attached => is_whole.then(|| attached.to_owned()),
+                });
+                // Of an option without an argument the rest are more options; that none is missed, they are looked at.
+            }
+            let option = spec.and_then(|spec| spec.options.get(&format!("-{one}")));
+            if option.is_some_and(|option| option.takes != Takes::Nothing) {
+                let is_apart = attached.is_empty() && option.is_some_and(|option| option.takes == Takes::Argument);
+                at = at.saturating_add(usize::from(is_apart));
+                break;
+            }
+        }
+    }
+    found
+}
+
 /// Whether the beginning of an argument is an option that takes the rest for its own.
 fn takes_rest(spec: &Spec, prefix: &str) -> bool {
     if let Some((name, _)) = prefix.split_once('=') {

@@ -61,6 +61,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             let found = if options.contains(&name) { vec![name] } else { found };
             if found.contains(&"in-place") {
                 in_place = true;
+                keeps(walk, value.as_ref().map_or("", |suffix| suffix.prefix()), &argument.span);
             } else if found.contains(&"file") {
                 let _ = value.unwrap_or_else(|| next(&mut at));
                 walk.add(Label::Unknown, run.name, &argument.span, "a script in a file");
@@ -77,7 +78,10 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         while let Some(letter) = letters.next() {
             match letter {
                 'n' | 'E' | 'r' | 's' | 'u' | 'z' | 'b' | 'a' => continue,
-                'i' | 'I' => in_place = true,
+                'i' | 'I' => {
+                    in_place = true;
+                    keeps(walk, letters.as_str(), &argument.span);
+                }
                 'e' | 'f' | 'l' => {
                     let attached = letters.as_str();
                     let value = if attached.is_empty() {
@@ -123,14 +127,24 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     walk.add(Label::ReadOnly, run.name, &run.span, "prints what it reads, edited");
 }
 
-/// Reads a script for commands that write or run.
+/// Files that are edited are kept under another name: what that is, an unusual suffix does not tell.
+fn keeps(walk: &mut Walk<'_, '_>, suffix: &str, span: &core::ops::Range<usize>) {
+    if let Some(words) = walk.findings.words.as_mut().filter(|_| !super::composed::is_usual(Some(suffix))) {
+        words.written(&Argument::unknown(span.clone()));
+    }
+}
+
+/// Reads a script for commands that read, write or run.
 fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, script: &str) {
-    let mut reader = Reader { cursor: Cursor::new(script, None), files: Vec::new(), runs: false };
+    let mut reader = Reader { cursor: Cursor::new(script, None), files: Vec::new(), reads: Vec::new(), runs: false };
     if reader.script().is_none() {
         return walk.add(Label::Unknown, run.name, &run.span, "a script that is not understood");
     }
     if reader.runs {
         walk.add(Label::Unknown, run.name, &run.span, "the script runs commands");
+    }
+    if let Some(words) = &mut walk.findings.words {
+        reader.reads.into_iter().for_each(|file| words.read(&Argument::known(file, run.span.clone())));
     }
     for file in reader.files {
         walk.writes(&Argument::known(file, run.span.clone()), run.name, &run.span);
@@ -140,6 +154,7 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, script: &str) {
 struct Reader<'t> {
     cursor: Cursor<'t>,
     files: Vec<String>,
+    reads: Vec<String>,
     runs: bool,
 }
 
@@ -284,7 +299,9 @@ impl Reader<'_> {
                 Some(())
             }
             'r' | 'R' => {
-                self.line();
+                self.blanks();
+                let file = self.line();
+                self.reads.push(file);
                 Some(())
             }
             'w' | 'W' => {

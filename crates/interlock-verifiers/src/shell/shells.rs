@@ -55,6 +55,11 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
     }
     if checks_only {
+        // Together with `-v` it prints what it reads.
+        let files = run.arguments.get(at..).unwrap_or_default();
+        if let Some(words) = &mut walk.findings.words {
+            files.iter().filter(|_| !command).for_each(|file| words.read(file));
+        }
         return harmless(walk, run, "checks syntax and runs nothing");
     }
     let operand = run.arguments.get(at);

@@ -39,6 +39,8 @@ struct Asked {
     removes: bool,
     operands: Vec<Argument>,
     directory: Vec<Argument>,
+    /// Names of files are taken from a list.
+    has_list: bool,
     /// Where the list of names is written.
     indexes: Vec<Argument>,
 }
@@ -100,6 +102,11 @@ pub(super) fn stores(run: &Run<'_>) -> bool {
     read(run).mode.is_none_or(|mode| matches!(mode, 'c' | 'r' | 'u' | 'A' | 'd'))
 }
 
+/// Whether it takes the names of files from a list.
+pub(super) fn has_list(run: &Run<'_>) -> bool {
+    read(run).has_list
+}
+
 fn read(run: &Run<'_>) -> Asked {
     let mut asked = Asked::default();
     let mut at = 0usize;
@@ -156,6 +163,7 @@ fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at
                 match letter {
                     'f' => asked.files.extend(value),
                     'C' => asked.directory.extend(value),
+                    'T' => asked.has_list = true,
                     _ => {}
                 }
                 if !old_style {

@@ -26,7 +26,7 @@ const GIT_UNNAMED: [&str; 10] = [
 ];
 
 /// The texts of arguments, as far as they are known.
-fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
+pub(super) fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
     arguments.iter().map(|argument| argument.known_text().unwrap_or(argument.prefix()))
 }
 
@@ -69,7 +69,7 @@ pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Label) -> bool {
         "cpio" => has_option(arguments, &['i', 'p'], &["e", "pa"]),
         "pax" => has_option(arguments, &['r'], &[]),
         "ar" => texts(arguments).next().is_some_and(|mode| mode.contains('x')),
-        "7z" | "7za" | "7zr" | "7zz" | "p7zip" => {
+        "7z" | "7za" | "7zr" | "7zz" | "p7zip" | "unrar" | "rar" => {
             texts(arguments).find(|text| !is_option(text)).is_some_and(|verb| matches!(verb, "x" | "e"))
         }
         _ => false,

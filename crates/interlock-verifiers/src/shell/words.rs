@@ -11,7 +11,7 @@ use interlock_core::rule::{CommandPattern, hosts_in};
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
 use super::walk::{Run, Walk};
-use super::{Label, Setting, examine, options, paths, prose, unnamed};
+use super::{Label, Setting, composed, examine, lists, options, paths, prose, unnamed};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -358,6 +358,11 @@ impl Collected {
         }
     }
 
+    /// A file that a command reads, wherever it is named.
+    pub(super) fn read(&mut self, source: &Argument) {
+        self.argument(source, false);
+    }
+
     /// A known argument: as a path, and in every form in which a path hides in it.
     fn texts(&mut self, text: &str, writes: bool) {
         let mut add = |path: &str| {
@@ -395,7 +400,7 @@ impl Collected {
 }
 
 /// Whether an argument is `$HOME` and then text that is known.
-fn is_below_home(argument: &Argument) -> bool {
+pub(super) fn is_below_home(argument: &Argument) -> bool {
     let (prefix, skeleton) = (argument.prefix().strip_prefix('~'), argument.skeleton().strip_prefix('x'));
     prefix.is_some() && prefix == skeleton
 }
@@ -486,8 +491,11 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
                 }
                 continue;
             }
-            // A part of what is found; what a variable holds is not.
-            if is_found && argument.texts().is_empty() && argument.skeleton().starts_with("{}") {
+            // What is found is beneath where it is looked for, and read there. What it is called is not known: whoever
+            // writes it, or goes on from it, may touch anything. What a variable holds is not found.
+            let takes_away = name == "rmdir" || removes && worst == Label::Destructive;
+            let is_written = matches!(worst, Label::Write | Label::Destructive) && !takes_away;
+            if is_found && !is_written && argument.texts().is_empty() && argument.skeleton() == "{}" {
                 continue;
             }
             if prose::is_no_path(name, run.arguments, at) {
@@ -504,6 +512,14 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
         }
         words.sweeps = false;
         if unnamed::writes_unnamed(name, run, worst) {
+            words.touch(None, false, true);
+        }
+        if lists::reads_unnamed(name, run, spec.as_deref()) {
+            words.touch(None, false, false);
+        }
+        let composed = composed::writes(name, run.arguments, spec.as_deref(), worst);
+        composed.paths.into_iter().for_each(|path| words.touch(Some(path), false, true));
+        if composed.is_unknown {
             words.touch(None, false, true);
         }
     } else if runs_text && label > Label::ReadOnly {
