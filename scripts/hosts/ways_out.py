@@ -311,10 +311,51 @@ def known_commands(trial):
         ("not elsewhere", "make test", elsewhere, False), ("not by a link", "make test", link, False),
         ("not after cd", f"cd {elsewhere} && make test", p.path, False),
         ("not by an option", f"make -C {elsewhere} test", p.path, False),
+        ("not where something is found", f"find {elsewhere} -name Makefile -execdir make test ';'", p.path, False),
+        ("not back where nobody knows", "cd -; make test", p.path, False),
+        ("not off a stack that is not known", "popd; make test", p.path, False),
         ("not with another search path", "PATH=.:$PATH make test", p.path, False),
         ("not another function", "make() { rm a.py; }; make test", p.path, False),
     ):
         yield f"known commands: {name}", (p.bash(line, cwd=cwd).code == 0) == passes
+
+
+def by_names(trial):
+    """Where a shell goes by names, and what a search finds by patterns."""
+    p = trial.project()
+    os.makedirs(os.path.join(p.path, "sub/deep"))
+    os.symlink("sub/deep", os.path.join(p.path, "l"))
+    key = os.path.join(trial.home.path, "operator.key")
+    home = os.path.relpath(trial.home.path, os.path.dirname(p.path))
+    for line in (
+        f"cd l/../.. && cat {home}/oper*", f"(cd l; cd ../..; cat {home}/oper*)", f"cd l/../.. && echo x > {home}/x",
+        f"CDPATH=..; cd {home} && read x < oper* && echo $x", f"shopt -s cdable_vars; f=../{home}; cd f && cat oper*",
+    ):
+        yield f"by names: {line.replace(home, 'HOME')!r}", os.path.exists(key) and p.bash(line).code == 2
+    yield "by names: the refusal says why", "not known before it runs" in p.bash('cat "$X"').errors
+    p.put(".env", "S=1\n")
+    for glob in (".e*", "{.env,x}", ".[e]nv", ".??v", "*"):
+        given = {"pattern": ".", "glob": glob, "output_mode": "content"}
+        yield f"by names: a search in {glob!r}", p.before("Grep", given).code == 2
+    given = {"pattern": ".", "glob": "*.py", "output_mode": "content"}
+    yield "by names: a search in '*.py' passes", p.before("Grep", given).code == 0
+
+
+def workspaces(trial):
+    """Cursor opens several directories at once: one that is enforced speaks for all."""
+    p = trial.project()
+    other = os.path.join(trial.directory, "other-root")
+    os.makedirs(other)
+    host = Cursor(p.home, p.path, None)
+    host.start()
+    status, answer = p.home.operator("POST", "/runs", {"host": "cursor", "project": p.path})
+    assert status == 201, answer
+    p.home.operator("POST", f"/agents/{answer['agent_id']}/enforce", {})
+    given = {"command": f"rm -rf {p.path}/a.py"}
+    for number, roots in enumerate(([other, p.path], [p.path, other])):
+        asked = host.event("preToolUse", tool_name="Shell", tool_input=given, tool_use_id="1", agent_message="x")
+        asked |= {"workspace_roots": roots, "conversation_id": f"roots-{number}"}
+        yield f"workspaces: the enforced one is number {roots.index(p.path) + 1}", host.refused(asked) is not None
 
 
 def observing(trial):
@@ -332,7 +373,7 @@ def main():
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
         for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
-                      known_commands, observing, places):
+                      known_commands, by_names, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

@@ -7,7 +7,7 @@ use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape, tells_error};
 use crate::tools::Role::{
     CellMode, Command, Content, Edits, Everywhere, Flag, Inert, Lasting, LastingCommand, Names, New, Number, Off, Old,
-    Path, Root, Target, Text, Url, Word,
+    Path, ReadNames, Root, Target, Text, Url, Word,
 };
 use crate::tools::Tool;
 
@@ -152,7 +152,7 @@ const TOOLS: &[Tool] = &[
         fields: &[
             ("pattern", Text),
             ("path", Root),
-            ("glob", Names),
+            ("glob", ReadNames),
             ("output_mode", Text),
             ("-A", Number),
             ("-B", Number),
@@ -292,12 +292,27 @@ pub(crate) fn succeeded(call: &Call, response: Option<Value<'_>>) -> Option<bool
 fn is_over(response: Envelope<'_>) -> bool {
     let is_text = |key: &str| response.get(key).is_some_and(|value| value.as_str().is_some());
     let is_zero = |key: &str| response.get(key).is_none_or(|code| code.source() == "0");
-    let open = ["backgroundTaskId", "returnCodeInterpretation", "timedOutAfterMs"];
+    // What says nothing about how it ended. Any other field that holds something may say that it did not, or not well.
+    let silent = [
+        "stdout",
+        "stderr",
+        "interrupted",
+        "isImage",
+        "noOutputExpected",
+        "exit_code",
+        "exitCode",
+        "rawOutputPath",
+        "persistedOutputPath",
+        "persistedOutputSize",
+        "structuredContent",
+    ];
+    let is_absent = |value: Value<'_>| matches!(value.source(), "null" | "false");
+    let mut members = response.0.as_object().into_iter().flatten();
     is_text("stdout")
         && is_text("stderr")
         && response.get("interrupted").and_then(|value| value.as_bool()) == Some(false)
         && ["exit_code", "exitCode"].into_iter().all(is_zero)
-        && open.iter().all(|key| response.get(key).is_none())
+        && members.all(|(key, value)| silent.contains(&key.text()) || is_absent(value))
 }
 
 /// Whether a command was to go on behind the agent's back.

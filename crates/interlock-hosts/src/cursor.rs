@@ -13,7 +13,7 @@ use crate::mcp;
 use crate::shape::{Dialect, Shape, digest, loosened, object, response, tells_error};
 use crate::tools::Role::{
     Command, Content, Directory, Doomed, Edits, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths,
-    Root, Target, Text, Url,
+    ReadNames, Root, Target, Text, Url,
 };
 use crate::tools::{self, Tool};
 
@@ -142,6 +142,16 @@ pub(crate) fn directory(event: Envelope<'_>) -> Result<&str, Unreadable> {
     first.ok_or_else(|| Unreadable::new("neither `cwd` nor `workspace_roots` names a directory"))
 }
 
+/// The most directories of a workspace that are looked at.
+const ROOTS_MAX: usize = 16;
+
+/// The directories of the workspace, as many as anybody opens at once.
+pub(crate) fn roots(event: Envelope<'_>) -> Vec<String> {
+    let roots = event.get("workspace_roots").and_then(|roots| roots.as_array());
+    let texts = roots.into_iter().flatten().filter_map(|root| root.as_str().map(|root| root.text().to_owned()));
+    texts.filter(|root| root.starts_with('/')).take(ROOTS_MAX).collect()
+}
+
 const TOOLS: &[Tool] = &[
     Tool {
         name: "Shell",
@@ -184,7 +194,7 @@ const TOOLS: &[Tool] = &[
         fields: &[
             ("pattern", Text),
             ("path", Root),
-            ("glob", Names),
+            ("glob", ReadNames),
             ("output_mode", Text),
             ("-A", Number),
             ("-B", Number),

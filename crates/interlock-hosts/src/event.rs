@@ -62,6 +62,8 @@ pub struct HostEvent {
     pub session: String,
     /// The directory the host works in.
     pub cwd: String,
+    /// Other directories of the same workspace, where the host has several.
+    pub roots: Vec<String>,
     /// The subagent that acts; none is the main one.
     pub subagent: Option<String>,
     /// Whether a question would reach a person: hosts run what they should ask about in their automatic modes.

@@ -9,8 +9,8 @@ use interlock_core::json::Value;
 use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape};
 use crate::tools::Role::{
-    Command, Content, Directory, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths, Root, Target,
-    Text, Url, UrlsIn,
+    Command, Content, Directory, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths, ReadNames,
+    Root, Target, Text, Url, UrlsIn,
 };
 use crate::tools::{Role, Tool};
 
@@ -174,7 +174,7 @@ const WAIT: (&str, Role) = ("wait_for_previous", Flag);
 const SEARCH: &[(&str, Role)] = &[
     ("pattern", Text),
     ("dir_path", Root),
-    ("include_pattern", Names),
+    ("include_pattern", ReadNames),
     ("exclude_pattern", Text),
     ("names_only", Flag),
     ("case_sensitive", Flag),

@@ -33,6 +33,7 @@ mod event;
 mod gemini;
 mod lines;
 mod mcp;
+mod names;
 mod patch;
 mod render;
 pub mod settings;

@@ -80,6 +80,7 @@ pub fn read(host: Host, bytes: &[u8]) -> Result<HostEvent, Unreadable> {
         name,
         session: event.text(session)?.to_owned(),
         cwd: directory(host, event)?.to_owned(),
+        roots: if host == Host::Cursor { cursor::roots(event) } else { Vec::new() },
         subagent: subagent(host, shape, event)?.filter(|id| !id.is_empty()).map(str::to_owned),
         may_ask: may_ask(host, shape, event),
         kind: kind(host, dialect, shape, event)?,

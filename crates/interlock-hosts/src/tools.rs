@@ -6,7 +6,7 @@
 use interlock_core::call::{Call, Family, FileChange, Intent, McpTool};
 use interlock_core::json::Json;
 
-use crate::{lines, patch};
+use crate::{lines, names, patch};
 
 /// A tool of a host.
 pub(crate) struct Tool {
@@ -38,6 +38,8 @@ pub(crate) enum Role {
     Root,
     /// A pattern of names beneath the directory to be searched.
     Names,
+    /// The same, of files whose contents are shown.
+    ReadNames,
     /// The file to be changed.
     Target,
     /// The file to be deleted.
@@ -143,6 +145,12 @@ impl Reading {
             Role::Paths => self.intent.reads.extend(paths(value)?),
             Role::Root => once(&mut self.root, path(value)?)?,
             Role::Names => once(&mut self.names, path(value)?)?,
+            Role::ReadNames => {
+                let pattern = path(value)?;
+                let is_plain = !names::may_find_hidden(&pattern);
+                once(&mut self.names, pattern)?;
+                is_plain.then_some(())?;
+            }
             Role::Target => once(&mut self.target, path(value)?)?,
             Role::Doomed => {
                 self.intent.writes.push(FileChange { path: path(value)?, lines: None, deletes: true });

@@ -98,8 +98,11 @@ fn compare(path: &Path, text: &str) {
 
 fn shown(event: &HostEvent) -> String {
     let mut out = String::new();
-    let HostEvent { host, name, session, cwd, subagent, may_ask, kind } = event;
+    let HostEvent { host, name, session, cwd, roots, subagent, may_ask, kind } = event;
     writeln!(out, "{host} {name}\nsession {session:?} cwd {cwd:?} subagent {subagent:?} may_ask {may_ask}").unwrap();
+    if !roots.is_empty() {
+        writeln!(out, "roots {roots:?}").unwrap();
+    }
     match kind {
         Kind::BeforeTool { call, call_id, echo } => {
             writeln!(out, "before {call_id:?} echo {echo}").unwrap();

@@ -75,12 +75,35 @@ pub fn resolve_from(text: &str, base: Base<'_>) -> Resolved {
     known.map_or(Resolved::Unresolvable, Resolved::Known)
 }
 
-/// Every path that a pattern for names of files stands for now, and the directories it looks into. One entry that is
-/// [`Resolved::Unresolvable`] if they are too many to tell.
-pub fn expand(pattern: &str, base: Base<'_>) -> Vec<Resolved> {
+/// The path without `.` and `..`, as a shell reckons where `cd` goes: by the names alone, links unseen. It may hold links.
+pub fn by_name(text: &str, base: Base<'_>) -> Option<String> {
+    let path = absolute(text, base)?;
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()),
+            name => parts.push(name),
+        }
+    }
+    Some(format!("/{}", parts.join("/")))
+}
+
+/// What a pattern for names of files stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expansion {
+    /// Every path it stands for now. One entry that is [`Resolved::Unresolvable`] if they are too many to tell.
+    pub found: Vec<Resolved>,
+    /// The directories it looks into: what comes to be there before it is used is found as well.
+    pub looked_into: Vec<Resolved>,
+}
+
+/// Looks up what a pattern for names of files stands for now.
+pub fn expand(pattern: &str, base: Base<'_>) -> Expansion {
+    let all = |paths: BTreeSet<String>| paths.into_iter().map(Resolved::Known).collect();
     match absolute(pattern, base).and_then(|path| matching(&path, base)) {
-        Some(paths) => paths.into_iter().map(Resolved::Known).collect(),
-        None => vec![Resolved::Unresolvable],
+        Some((found, looked_into)) => Expansion { found: all(found), looked_into: all(looked_into) },
+        None => Expansion { found: vec![Resolved::Unresolvable], looked_into: Vec::new() },
     }
 }
 
@@ -276,9 +299,9 @@ fn walk(path: &str, base: Base<'_>) -> Option<String> {
 }
 
 /// The paths a pattern stands for, and the directories it looks into.
-fn matching(pattern: &str, base: Base<'_>) -> Option<BTreeSet<String>> {
+fn matching(pattern: &str, base: Base<'_>) -> Option<(BTreeSet<String>, BTreeSet<String>)> {
     let mut entries = GLOB_ENTRIES_MAX;
-    let mut found = BTreeSet::new();
+    let mut looked_into = BTreeSet::new();
     let mut open = BTreeSet::from(["/".to_owned()]);
     let names: Vec<&str> = pattern.split('/').filter(|name| !name.is_empty() && *name != ".").collect();
     let mut names = names.into_iter().peekable();
@@ -298,7 +321,7 @@ fn matching(pattern: &str, base: Base<'_>) -> Option<BTreeSet<String>> {
         }
         let mut next = BTreeSet::new();
         for directory in &open {
-            found.insert(directory.clone());
+            looked_into.insert(directory.clone());
             let listed = platform::names_in(Path::new(directory), entries);
             let Some(listed) = listed.ok()? else { continue };
             entries = entries.checked_sub(listed.len())?;
@@ -311,8 +334,7 @@ fn matching(pattern: &str, base: Base<'_>) -> Option<BTreeSet<String>> {
         }
         open = next;
     }
-    found.extend(open);
-    (found.len() <= GLOB_PATHS_MAX).then_some(found)
+    (open.len().saturating_add(looked_into.len()) <= GLOB_PATHS_MAX).then_some((open, looked_into))
 }
 
 fn is_pattern(name: &str) -> bool {

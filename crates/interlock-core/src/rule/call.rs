@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::index::{Index, Texts};
 use super::name::{self, ToolPattern};
 use super::pattern::fold_case;
-use super::shipped::{ARMS_RULE, EGRESS, SELF_RULE};
+use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
 use super::subject::{PathText, Subject, UNREADABLE_HOST, fold_value};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
@@ -207,7 +207,8 @@ impl Rules {
             }
             self.calls.shipped.candidates(&one, |position| {
                 let Some(rule) = self.rules.get(position) else { return };
-                let about_it = source.writes || !rule.writes_only;
+                let is_shown = rule.id == SECRETS_RULE && path.as_deref().is_some_and(is_example);
+                let about_it = (source.writes || !rule.writes_only) && !is_shown;
                 if about_it && rule.matches(&one) && !lifted(&rule.id, item) {
                     // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
                     let then = if path.is_some() { rule.then } else { Then::Ask };

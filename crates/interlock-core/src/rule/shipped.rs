@@ -5,7 +5,7 @@ use super::{RuleSource, Then};
 /// The name of what asks about hosts that are not listed.
 pub(super) const EGRESS: &str = "egress";
 /// The name of what asks about files whose contents open other doors.
-const SECRETS_RULE: &str = "secrets";
+pub(super) const SECRETS_RULE: &str = "secrets";
 /// The name of what asks about writing what runs later.
 pub(super) const ARMS_RULE: &str = "arms";
 /// The name of what refuses to touch Interlock itself.
@@ -21,6 +21,13 @@ const SECRETS: &[&str] = &[
     "**/.pgpass", "**/.npmrc", "**/.pypirc", "**/.git-credentials", "**/.docker/config.json", "**/credentials",
     "**/credentials.*", "**/secrets.*", "**/*.keystore", "**/*.jks", "**/shadow", "**/.vault-token",
 ];
+
+/// Whether a file with such a name is there to be shown. `path` is a real one, in lower case.
+pub(super) fn is_example(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(name, ".env.example" | ".env.sample" | ".env.template" | ".env.dist" | ".env.defaults")
+        || name.starts_with("id_") && name.ends_with(".pub")
+}
 
 /// More of them, where paths are real ones and not words that may be paths.
 #[rustfmt::skip]

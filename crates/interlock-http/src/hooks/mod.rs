@@ -207,7 +207,13 @@ impl Hooks {
                 project_of(Path::new(project), |path| if path == project { Known::Enforced } else { Known::No })
             }
             None => {
-                let here = || project_of(Path::new(&event.cwd), known);
+                // Of a workspace with several directories, one where refusals hold speaks for all.
+                let here = || {
+                    let at = |directory: &String| project_of(Path::new(directory), known);
+                    let held = event.roots.iter().filter_map(at).find(|project| self.holds(host, project));
+                    let own = at(&event.cwd);
+                    own.filter(|own| held.is_none() || self.holds(host, own)).or(held)
+                };
                 match self.sessions.project(host, &event.session) {
                     // A session that is only observed and goes into a project where refusals hold is held to them there.
                     Some(bound) => match here().filter(|here| *here != bound && self.holds(host, here)) {

@@ -2,6 +2,7 @@
 
 use interlock_core::action::{Mode, Trust};
 use interlock_core::ledger::Ruled;
+use interlock_core::rule::SELF_RULE;
 use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Kind;
@@ -72,7 +73,14 @@ fn why(ruled: &Ruled) -> String {
     let code = ruled.ruling.error.as_ref().map(|error| error.code);
     let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
     let worst = found.and_then(|found| found.shell.or_else(|| found.effects.iter().max().copied()));
+    // What is certainly ours is denied: that rule asks only about what may lead anywhere.
+    let leads_anywhere =
+        ruled.evidence.as_ref().is_some_and(|evidence| evidence.matched.iter().any(|id| id == SELF_RULE));
     match (code, worst) {
+        (Some(Code::TrustNeedsApproval), Some(worst)) if leads_anywhere => format!(
+            "; it is `{worst}`, and which files it touches is not known before it runs (name them, or search with \
+             `grep -r` or `find … -exec … {{}} +`)"
+        ),
         (Some(Code::TrustTooLow | Code::TrustNeedsApproval), Some(worst)) => format!("; it is `{worst}`"),
         _ => String::new(),
     }

@@ -6,7 +6,7 @@ use interlock_core::rule::CallPath;
 use interlock_verifiers::shell::{Change, SimpleCommand, Touch, Words};
 
 use super::CallPlace;
-use crate::paths::{self, Base, Missing, PATH_BYTES_MAX, Resolved};
+use crate::paths::{self, Base, Expansion, Missing, PATH_BYTES_MAX, Resolved};
 
 /// The most paths of one call.
 const PATHS_MAX: usize = 4_096;
@@ -105,9 +105,11 @@ impl<'a> Places<'a> {
                     self.insert(Resolved::Unresolvable, &how);
                     continue;
                 }
-                for resolved in paths::expand(text, base) {
-                    self.insert(resolved, &how);
-                }
+                let Expansion { found, looked_into } = paths::expand(text, base);
+                found.into_iter().for_each(|path| self.insert(path, &how));
+                // What is in them is taken away, they are not.
+                let around = CallPath { removes: false, ..how.clone() };
+                looked_into.into_iter().for_each(|path| self.insert(path, &around));
                 continue;
             }
             self.insert(paths::resolve_from(text, base), &how);
@@ -145,9 +147,13 @@ impl<'a> Places<'a> {
                 let to = change.to.as_deref()?;
                 for at in directories.clone() {
                     let base = Base { cwd: &at, home: self.place.home, missing };
+                    // Where the path leads; and where a shell goes, to which `..` takes back what stands before it.
                     let next = paths::resolve_from(to, base).known()?.to_owned();
-                    if !directories.contains(&next) {
-                        directories.push(next);
+                    let by_name = paths::by_name(to, base).filter(|_| change.by.is_none());
+                    for next in core::iter::once(next).chain(by_name) {
+                        if !directories.contains(&next) {
+                            directories.push(next);
+                        }
                     }
                 }
                 if directories.len() > DIRECTORIES_MAX {

@@ -79,6 +79,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
             if run.arguments.iter().any(odd) {
                 walk.dirty.get_or_insert_with(|| "every variable".to_owned());
             }
+            if run.arguments.iter().any(|argument| argument.known_text() == Some("cdable_vars")) {
+                walk.add(Label::Unknown, run.name, &run.span, "a value names the directory");
+            }
             harmless(walk, run);
         }
         "test" | "[" => test(walk, run),

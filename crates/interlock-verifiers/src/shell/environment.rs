@@ -38,6 +38,8 @@ pub(super) fn is_evaluated(name: &str) -> bool {
             | "BASH_LOADABLES_PATH"
             | "EXECIGNORE"
             | "FCEDIT"
+            | "CDPATH"
+            | "HISTFILE"
     )
 }
 

@@ -38,6 +38,7 @@ mod jobs;
 mod options;
 mod parse;
 mod paths;
+mod prose;
 mod reduce;
 mod sed;
 mod shells;

@@ -11,7 +11,7 @@ use interlock_core::rule::{CommandPattern, hosts_in};
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
 use super::walk::{Run, Walk};
-use super::{Label, Setting, examine, options, paths, unnamed};
+use super::{Label, Setting, examine, options, paths, prose, unnamed};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -490,6 +490,9 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
             if is_found && argument.texts().is_empty() && argument.skeleton().starts_with("{}") {
                 continue;
             }
+            if prose::is_no_path(name, run.arguments, at) {
+                continue;
+            }
             // Of what is copied, only the last one is written.
             let is_source = is_copy(name) && destination.is_some_and(|last| at != last) && worst == Label::Write;
             words.argument(argument, worst > Label::ReadOnly && !is_source);
@@ -527,6 +530,14 @@ fn is_copy(name: &str) -> bool {
 
 /// `cd`, `pushd`, and options that mean the same for one command.
 fn change_directory(words: &mut Collected, run: &Run<'_>, name: &str, repeats: bool) {
+    if FINDERS.contains(&name) && run.arguments.iter().any(|it| matches!(it.prefix(), "-execdir" | "-okdir")) {
+        // Where something is found.
+        words.change(None, repeats, None);
+    }
+    let is_first = words.words.0.changes.iter().all(|change| change.by.is_some());
+    if name == "popd" && is_first {
+        return words.change(None, repeats, None);
+    }
     if matches!(name, "cd" | "pushd" | "chdir") {
         let mut targets = run
             .arguments
@@ -534,8 +545,12 @@ fn change_directory(words: &mut Collected, run: &Run<'_>, name: &str, repeats: b
             .filter(|argument| !argument.known_text().is_some_and(|text| text.starts_with('-') && text.len() > 1));
         return match targets.next() {
             None => words.change(Some("~".to_owned()), repeats, None),
-            // Back to where the line was before.
-            Some(target) if target.known_text() == Some("-") => {}
+            // Back to where the line was before; what was before the line, nobody knows.
+            Some(target) if target.known_text() == Some("-") => {
+                if is_first {
+                    words.change(None, repeats, None);
+                }
+            }
             Some(target) => words.change(target.known_text().map(str::to_owned), repeats, None),
         };
     }
