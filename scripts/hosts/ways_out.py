@@ -229,6 +229,46 @@ def places(trial):
     yield "places: a directory that is relative is none", p.bash("rm a.py", session_id="dot", cwd=".").code == 2
 
 
+def repositories(trial):
+    """Any directory with the right files in it is a repository. Its configuration and its hooks run programs."""
+    config = '[core]\n repositoryformatversion = 0\n worktree = ..\n fsmonitor = "touch OWNED; true"\n'
+    for steps in (
+        ("git -C g status",), ("cd g && git status",), ("pushd g; git status",), ("env -C g git status",),
+        ("env -Cg git status",), ("env --chdir=g git status",), ("git --git-dir=g diff",), ("git --git-dir g status",),
+        ("git --git-dir=g ls-files -m",), ("find g/HEAD -execdir git status \\;",),
+        ("f() { git status; }; cd g; f",), ("timeout 5 git -C g status",),
+        ("(cd g; git status)",), ("cat <(cd g; git status)",), ("git -C g/refs status",),
+        ("cp -r g s", "git -C s status"), ("mv g h && git -C h status",), ("ln -s g l", "git -C l status"),
+        ("git init -q --bare s; cp g/config s/config; git -C s status",),
+        ("git init -q --bare s", "cp g/config s/config", "git -C s status"),
+        ("git init -q --separate-git-dir=d s", "cp g/config d/config", "git -C s status"),
+        ("mkdir -p s/objects s/refs; cp g/HEAD s/HEAD; cp g/config s/config; git -C s status",),
+        ("mkdir s; cp -r g/* s; git -C s status",),
+        ("git --git-dir=g commit --allow-empty -m x",), ("git -C g commit --allow-empty -m x",),
+    ):
+        p = trial.project()
+        for name in ("objects", "refs", "hooks"):
+            os.makedirs(os.path.join(p.path, "g", name))
+        p.put("g/HEAD", "ref: refs/heads/m\n")
+        p.put("g/config", config)
+        p.put("g/hooks/pre-commit", "#!/bin/sh\ntouch OWNED\n")
+        os.chmod(os.path.join(p.path, "g/hooks/pre-commit"), 0o755)
+        for step in steps:
+            if p.do(step).code != 0:
+                break
+        owned = any("OWNED" in names for _, _, names in os.walk(p.path))
+        yield f"repositories: {'; '.join(steps)!r} runs nothing", not owned
+    p = trial.project()
+    os.makedirs(os.path.join(p.path, "tests"))
+    p.put("tests/x.py", "x = 1\n")
+    made = p.do("git add -A && git -c user.name=x -c user.email=x commit -q -m x && git worktree add -q w")
+    yield "repositories: a linked tree is made", made.code == 0
+    for name in ("worktrees/w/config.worktree", "worktrees/w/commondir", "commondir", "modules/x/config", "HEAD"):
+        yield f"repositories: {name} is not written", p.write(os.path.join(p.path, ".git", name)).code == 2
+    for line in ("git status", "git -C tests log -1", "cd tests && git diff", "git -C w status", "cd w && git add -A"):
+        yield f"repositories: {line!r} passes in the project's own", p.bash(line).code == 0
+
+
 def echoes(trial):
     """Some hosts ask twice about a call: the second time it passes only if it is the call that was judged."""
     def refused(heard):
@@ -332,8 +372,8 @@ def main():
     began, failures, done = time.monotonic(), 0, 0
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
-        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, known_commands, by_names, workspaces, observing,
-                      places):
+        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
+                      known_commands, by_names, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

@@ -21,6 +21,7 @@ use crate::paths::{self, Base, Missing, Resolved};
 
 mod guess;
 mod place;
+mod repositories;
 
 use place::Places;
 
@@ -92,6 +93,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let start = directory_of(call, place);
     let setting = setting_of(ground, place, &start);
     seen.lines(&setting, &start, call, &mut places);
+    seen.repositories(&start, place, &places);
     seen.files(call, place, &mut places);
     let registered = registered_name(call).and_then(|name| bundle.registry().get(&name));
     // What a tool means that is of no family, nobody here can tell: whatever looks like a path or an address counts.
@@ -235,6 +237,21 @@ impl Seen {
             self.labels.insert(Label::ReadOnly);
         }
         self.label = Some(label);
+    }
+
+    /// Looks where git is run: in a repository that the agent can write, it may start anything.
+    fn repositories(&mut self, start: &Resolved, place: &CallPlace<'_>, places: &Places<'_>) {
+        let foreign = repositories::foreign(&self.lines, start, place, places);
+        if foreign.is_empty() {
+            return;
+        }
+        let commands = self.lines.iter_mut().flat_map(|words| words.commands.iter_mut()).enumerate();
+        for (_, command) in commands.filter(|(at, _)| foreign.contains(at)) {
+            command.label = command.label.max(Label::Unknown);
+        }
+        self.label = self.label.map(|label| label.max(Label::Unknown));
+        self.labels.insert(Label::Unknown);
+        self.labels.remove(&Label::ReadOnly);
     }
 
     /// Whether the operator knows a command of the call, or one that runs it.

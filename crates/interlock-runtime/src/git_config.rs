@@ -32,15 +32,40 @@ fn places(directory: &Path, home: Option<&Path>) -> Vec<PathBuf> {
     let config = env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).or_else(|| home.map(|it| it.join(".config")));
     places.extend(config.map(|config| config.join("git/config")));
     places.extend(home.map(|home| home.join(".gitconfig")));
-    if let Some(repository) = repository(directory) {
-        // A linked work tree shares the configuration of the repository it belongs to.
-        let common = fs::read_to_string(repository.join("commondir")).ok();
-        let shared = common.map(|path| repository.join(path.trim()));
-        places.push(shared.unwrap_or_else(|| repository.clone()).join("config"));
-        places.push(repository.join("config.worktree"));
-    }
+    places.extend(repository(directory).into_iter().flat_map(|repository| places_in(&repository)));
     places.retain(|place| place.symlink_metadata().is_ok());
     places
+}
+
+/// The files of one repository that git reads.
+fn places_in(repository: &Path) -> [PathBuf; 2] {
+    [common(repository).join("config"), repository.join("config.worktree")]
+}
+
+/// Where the shared part of a repository is: a linked work tree shares the configuration of the one it belongs to.
+pub(crate) fn common(repository: &Path) -> PathBuf {
+    let named = read_small(&repository.join("commondir"));
+    named.map_or_else(|| repository.to_owned(), |path| repository.join(path.trim()))
+}
+
+/// Whether the configuration of this repository alone names a program.
+pub(crate) fn repository_names_programs(repository: &Path, home: Option<&Path>) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut places = places_in(repository).into_iter().filter(|place| place.symlink_metadata().is_ok());
+    places.any(|place| file_names_programs(&place, INCLUDES_MAX, home, &mut seen))
+}
+
+/// Where a file that stands for a repository says that it is.
+pub(crate) fn led_to(file: &Path) -> Option<PathBuf> {
+    let text = read_small(file)?;
+    let path = text.trim().strip_prefix("gitdir:")?.trim();
+    Some(file.parent()?.join(path))
+}
+
+/// The text of a plain file; of a pipe, nobody knows when it ends.
+fn read_small(path: &Path) -> Option<String> {
+    let small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
+    small.then(|| fs::read_to_string(path).ok()).flatten()
 }
 
 /// The directory of the repository that a directory is in.
@@ -51,9 +76,8 @@ fn repository(directory: &Path) -> Option<PathBuf> {
         if git.is_dir() {
             return Some(git);
         }
-        if let Ok(text) = fs::read_to_string(&git) {
-            let path = text.trim().strip_prefix("gitdir:")?.trim();
-            return Some(place.join(path));
+        if git.exists() {
+            return led_to(&git);
         }
         if place.join("HEAD").is_file() && place.join("objects").is_dir() {
             return Some(place.to_owned());
@@ -66,8 +90,9 @@ fn file_names_programs(path: &Path, includes: usize, home: Option<&Path>, seen: 
     if !seen.insert(path.to_owned()) {
         return false;
     }
-    let small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
-    let Some(text) = small.then(|| fs::read_to_string(path).ok()).flatten() else { return true };
+    let Some(text) = read_small(path) else { return true };
+    // The tree of a submodule is not around its repository, and git itself says so there.
+    let is_submodule = path.to_str().is_some_and(|path| path.contains("/.git/modules/"));
     let mut section = String::new();
     for line in text.lines() {
         let line = line.trim();
@@ -101,7 +126,8 @@ fn file_names_programs(path: &Path, includes: usize, home: Option<&Path>, seen: 
             if included.symlink_metadata().is_ok() && file_names_programs(&included, includes, home, seen) {
                 return true;
             }
-        } else if key_names_program(&section, &key, value) {
+        } else if key_names_program(&section, &key, value) && !(is_submodule && section == "core" && key == "worktree")
+        {
             return true;
         }
     }

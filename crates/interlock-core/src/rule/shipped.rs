@@ -70,9 +70,8 @@ const ARMS: &[&str] = &[
 #[rustfmt::skip]
 const ARMS_AT_CALLS: &[&str] = &[
     // git
-    "**/.git/config.worktree", "**/.git/**/config", "**/.git/**/hooks/**", "**/.git/info/attributes", "**/.gitconfig",
-    "**/.config/git/**", "/etc/gitconfig", "**/.husky/**", "**/.githooks/**", "**/.pre-commit-config.yaml",
-    "**/lefthook.yml", "**/.git",
+    "**/.git", "**/.git/**", "**/.gitconfig", "**/.config/git/**", "/etc/gitconfig", "**/.husky/**", "**/.githooks/**",
+    "**/.pre-commit-config.yaml", "**/lefthook.yml",
     // shells
     "**/.bash_aliases", "**/.bashrc.d/**", "**/.zlogout", "**/.zsh/**", "**/.oh-my-zsh/**", "**/.kshrc", "**/.mkshrc",
     "**/.cshrc", "**/.tcshrc", "**/.login", "**/.logout", "**/.inputrc", "**/.xinitrc", "**/.xprofile", "**/.xsession",

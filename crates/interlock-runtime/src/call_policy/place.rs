@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use interlock_core::rule::CallPath;
-use interlock_verifiers::shell::{Touch, Words};
+use interlock_verifiers::shell::{Change, SimpleCommand, Touch, Words};
 
 use super::CallPlace;
 use crate::paths::{self, Base, Expansion, Missing, PATH_BYTES_MAX, Resolved};
@@ -30,7 +30,7 @@ pub(super) struct Places<'a> {
 }
 
 /// The directories a line may be in; `None` if it may be any.
-type Directories = Option<Vec<String>>;
+pub(super) type Directories = Option<Vec<String>>;
 
 impl<'a> Places<'a> {
     pub(super) fn new(place: &'a CallPlace<'a>) -> Places<'a> {
@@ -64,7 +64,7 @@ impl<'a> Places<'a> {
         let first = |name: &&str| {
             words.commands.iter().any(|command| command.words.first().and_then(Option::as_deref) == Some(*name))
         };
-        let missing = if ALIASING.iter().any(first) { Missing::Anything } else { Missing::Plain };
+        let missing = missing_in(words);
         let directories = self.directories(words, start, missing);
         let globs_are_plain = !first(&"shopt");
         for touch in &words.touches {
@@ -121,6 +121,22 @@ impl<'a> Places<'a> {
         }
     }
 
+    /// What is written.
+    pub(super) fn written(&self) -> impl Iterator<Item = &CallPath> {
+        self.found.iter().filter(|touched| touched.writes)
+    }
+
+    /// The directories in which a line may run one of its commands: options of others lead it nowhere.
+    pub(super) fn directories_of(
+        &self,
+        words: &Words,
+        start: &Resolved,
+        applies: impl Fn(&Change) -> bool,
+    ) -> Directories {
+        let changes = words.changes.iter().filter(|change| applies(change)).cloned().collect();
+        self.directories(&Words { changes, ..Words::default() }, start, missing_in(words))
+    }
+
     /// Every directory a line may be in.
     fn directories(&self, words: &Words, start: &Resolved, missing: Missing) -> Directories {
         let mut directories = vec![start.known()?.to_owned()];
@@ -167,6 +183,13 @@ impl<'a> Places<'a> {
     pub(super) fn finish(self) -> Vec<CallPath> {
         self.found.into_iter().collect()
     }
+}
+
+/// What parts of paths that are not there stand for in a line.
+fn missing_in(words: &Words) -> Missing {
+    let name = |command: &SimpleCommand| command.words.first().cloned().flatten();
+    let is_aliasing = |name: String| ALIASING.contains(&name.as_str());
+    if words.commands.iter().filter_map(name).any(is_aliasing) { Missing::Anything } else { Missing::Plain }
 }
 
 /// Words that no file can have as its path: standard input, addresses, and sentences too long for a name.

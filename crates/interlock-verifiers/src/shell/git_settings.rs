@@ -1,6 +1,7 @@
 //! What stands between `git` and its subcommand, and which settings name a program.
 
 use super::Label;
+use super::paths::normalise;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -8,6 +9,60 @@ use Label::{ReadOnly, Unknown};
 
 /// Options before the subcommand. Hands back where it is.
 pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<usize> {
+    let mut named = Named::default();
+    let found = read_options(walk, run, &mut named);
+    if !named.is_plain() {
+        walk.add(Unknown, run.name, &run.span, "a repository or a tree that is not found from the directory");
+    }
+    found
+}
+
+/// What options name instead of what git would find from the directory it is run in.
+#[derive(Debug, Default)]
+struct Named {
+    /// The directory of the repository; `Some(None)` if it is not known.
+    repository: Option<Option<String>>,
+    /// The work tree, likewise.
+    tree: Option<Option<String>>,
+    /// The directory itself is taken for a repository.
+    is_bare: bool,
+}
+
+impl Named {
+    /// An option that names a place.
+    fn place(&mut self, option: &str, value: Option<&str>) {
+        match option {
+            "--git-dir" => self.repository = Some(value.map(normalise)),
+            "--work-tree" => self.tree = Some(value.map(normalise)),
+            _ => {}
+        }
+    }
+
+    /// Whether the repository is in a `.git`, where only git writes, and the tree is the one around it. Any other
+    /// directory can be made a repository whose configuration names programs.
+    fn is_plain(&self) -> bool {
+        let around = match &self.repository {
+            None => "",
+            Some(None) => return false,
+            Some(Some(path)) => {
+                let Some(around) = path.strip_suffix(".git") else {
+                    return path.split('/').any(|name| name == ".git") && self.tree.is_none() && !self.is_bare;
+                };
+                if !around.is_empty() && !around.ends_with('/') {
+                    return false;
+                }
+                around.strip_suffix('/').unwrap_or(around)
+            }
+        };
+        let tree = match &self.tree {
+            None => true,
+            Some(tree) => tree.as_deref() == Some(around),
+        };
+        tree && !self.is_bare
+    }
+}
+
+fn read_options(walk: &mut Walk<'_, '_>, run: &Run<'_>, named: &mut Named) -> Option<usize> {
     let mut at = 0usize;
     while let Some(argument) = run.arguments.get(at) {
         let text = match argument.known_text() {
@@ -17,6 +72,7 @@ pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<u
                 return None;
             }
             None if argument.prefix().starts_with("--git-dir=") || argument.prefix().starts_with("--work-tree=") => {
+                named.place(argument.prefix().split('=').next().unwrap_or(""), None);
                 at = at.saturating_add(1);
                 continue;
             }
@@ -31,6 +87,7 @@ pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<u
                 if run.arguments.get(at).is_some_and(|value| value.splits) {
                     walk.add(Unknown, run.name, &argument.span, "a subcommand that is not known before the line runs");
                 }
+                named.place(text, run.arguments.get(at).and_then(Argument::known_text));
                 at = at.saturating_add(1);
             }
             "-c" => {
@@ -45,7 +102,6 @@ pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<u
             | "-P"
             | "-p"
             | "--paginate"
-            | "--bare"
             | "--no-replace-objects"
             | "--literal-pathspecs"
             | "--glob-pathspecs"
@@ -54,13 +110,18 @@ pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<u
             | "--no-optional-locks"
             | "--no-lazy-fetch"
             | "--no-advice" => {}
+            "--bare" => named.is_bare = true,
             "--exec-path" | "--html-path" | "--man-path" | "--info-path" | "--version" | "-v" | "--help" | "-h" => {
                 walk.add(ReadOnly, run.name, &run.span, "asks for a version, a path or help");
                 return None;
             }
             _ if ["--git-dir=", "--work-tree=", "--namespace=", "--attr-source="]
                 .iter()
-                .any(|option| text.starts_with(option)) => {}
+                .any(|option| text.starts_with(option)) =>
+            {
+                let (option, value) = text.split_once('=').unwrap_or((text, ""));
+                named.place(option, Some(value));
+            }
             _ => walk.add(Unknown, run.name, &argument.span, "an option that can name a program, or is not known"),
         }
     }

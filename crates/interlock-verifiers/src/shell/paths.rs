@@ -122,10 +122,10 @@ fn judge(path: &str) -> Target {
     if ARMED_DIRECTORIES.iter().any(|directory| holds(&folded, directory)) {
         return Target::Arms("writes where hooks, pipelines, or settings of agents and editors are");
     }
-    // The configuration of a repository names programs; so does that of its submodules and worktrees.
-    let in_git = holds(&folded, ".git");
+    // The configuration of a repository names programs. So does that of its submodules and worktrees, and other files
+    // say which configuration that is: nothing in there is for anyone but git.
     let in_cargo = holds(&folded, ".cargo") && name.starts_with("config");
-    if in_cargo || in_git && (name.starts_with("config") || folded.ends_with("info/attributes") || name == ".git") {
+    if in_cargo || holds(&folded, ".git") {
         return Target::Arms("writes the configuration of a repository");
     }
     if folded == "~/bin" || folded.starts_with("~/bin/") || folded.starts_with("$home/bin/") {
