@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
 use crate::digest::Digest;
 use crate::json;
-use crate::rule::{CallSubject, RuleFinding, RuleSource, Rules};
+use crate::rule::{CallSubject, Language, RuleFinding, RuleSource, Rules};
 use crate::state::StateGuard;
 
 pub use engines::{ShellSettings, SqlSettings};
@@ -408,8 +408,13 @@ impl Bundle {
 
     /// What the argument rules say about an action.
     pub fn find_rules(&self, action: &ActionText<'_>) -> RuleFinding {
-        let governed = self.registry.get(action.kind).is_none_or(|row| row.engine == Engine::ToolControl);
-        self.rules.find(self.registry.identity(action.kind), governed, action)
+        let language = match self.registry.get(action.kind).map_or(Engine::ToolControl, |row| row.engine) {
+            Engine::ToolControl => Language::Words,
+            Engine::Shell | Engine::Code => Language::Command,
+            Engine::Sql => Language::Statement,
+            Engine::Math | Engine::Logic | Engine::Fact => Language::Claim,
+        };
+        self.rules.find(self.registry.identity(action.kind), language, action)
     }
 
     /// What the rules say about a tool call.

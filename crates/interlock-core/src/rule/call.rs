@@ -10,7 +10,7 @@ use super::index::{Index, Texts};
 use super::name::{self, ToolPattern};
 use super::pattern::fold_case;
 use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
-use super::subject::{PathText, Subject, UNREADABLE_HOST, fold_value};
+use super::subject::{PathText, Subject, UNREADABLE_HOST, fold_name, fold_value};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
 use crate::json::Json;
@@ -126,14 +126,14 @@ impl CallIndex {
         tools.sort_unstable();
         tools.dedup();
         for (_, index) in tools.into_iter().filter_map(|at| self.tools.get(at)) {
-            index.candidates(subject, &mut found);
+            index.candidates(subject, |position, _| found(position));
         }
         for effect in call.effects {
             if let Some(index) = self.by_effect.get(effect) {
-                index.candidates(subject, &mut found);
+                index.candidates(subject, |position, _| found(position));
             }
         }
-        self.anything.candidates(subject, &mut found);
+        self.anything.candidates(subject, |position, _| found(position));
     }
 }
 
@@ -205,7 +205,7 @@ impl Rules {
             if source.writes && is_armed && !lifted(ARMS_RULE, item) {
                 found.add(Then::Ask, ARMS_RULE);
             }
-            self.calls.shipped.candidates(&one, |position| {
+            self.calls.shipped.candidates(&one, |position, _| {
                 let Some(rule) = self.rules.get(position) else { return };
                 let is_shown = rule.id == SECRETS_RULE && path.as_deref().is_some_and(is_example);
                 let about_it = (source.writes || !rule.writes_only) && !is_shown;
@@ -274,6 +274,7 @@ impl<'a> Asked<'a> {
         let mut subject = Subject {
             arguments: BTreeMap::new(),
             paths: paths.iter().map(text).collect(),
+            mentioned: std::collections::BTreeSet::new(),
             hosts: call.hosts.iter().map(host).collect(),
             commands: call.commands.to_vec(),
         };
@@ -305,6 +306,7 @@ impl<'a> Asked<'a> {
             let paths = self.written.paths.clone();
             let one = Subject {
                 paths,
+                mentioned: std::collections::BTreeSet::new(),
                 arguments: self.subject.arguments.clone(),
                 hosts: self.subject.hosts.clone(),
                 commands: Vec::new(),
@@ -404,7 +406,7 @@ fn add_arguments(
                 if !name.is_empty() {
                     name.push('.');
                 }
-                name.push_str(&fold_case(key));
+                name.push_str(&fold_name(key));
                 add_arguments(member, name, depth, known, found);
                 name.truncate(length);
             }

@@ -25,6 +25,21 @@ pub(super) struct Index {
     with_anchored_path: Vec<usize>,
 }
 
+/// What a rule was found by.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Via<'a> {
+    /// Its only condition may be met by this path.
+    Path(&'a PathText),
+    /// The same of a path that is only spoken of.
+    Mention(&'a PathText),
+    /// Its condition on hosts may be met by this one.
+    Host(&'a str),
+    /// Its first condition on arguments may be met by this value.
+    Value(&'a str),
+    /// Whatever it says.
+    Else,
+}
+
 /// Patterns by what is literal in them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Texts {
@@ -60,42 +75,49 @@ impl Index {
         }
     }
 
-    /// Calls back with every rule that may match, some more than once.
-    pub(super) fn candidates(&self, subject: &Subject, mut found: impl FnMut(usize)) {
-        self.unconditional.iter().copied().for_each(&mut found);
-        for host in &subject.hosts {
-            self.by_host.candidates(host, &mut found);
-        }
-        for path in &subject.paths {
-            match path {
-                PathText::Unresolvable => self.with_path.iter().copied().for_each(&mut found),
-                PathText::Absolute(path) | PathText::Word(path) => self.path_candidates(path, &mut found),
-                PathText::Floating(path) => {
-                    self.with_anchored_path.iter().copied().for_each(&mut found);
-                    self.path_candidates(path, &mut found);
-                }
-            }
-        }
+    /// Calls back with every rule that may match, some more than once, and with what it was found by.
+    pub(super) fn candidates(&self, subject: &Subject, mut found: impl FnMut(usize, Via<'_>)) {
+        let mut all = |positions: &[usize], via| positions.iter().for_each(|position| found(*position, via));
+        all(&self.unconditional, Via::Else);
         for words in &subject.commands {
             if words.iter().any(Option::is_none) {
-                self.with_command.iter().copied().for_each(&mut found);
+                all(&self.with_command, Via::Else);
                 continue;
             }
-            self.with_any_command.iter().copied().for_each(&mut found);
+            all(&self.with_any_command, Via::Else);
             for word in words.iter().flatten() {
-                self.by_word.get(word).into_iter().flatten().copied().for_each(&mut found);
+                all(self.by_word.get(word).map_or(&[], Vec::as_slice), Via::Else);
             }
+        }
+        for host in &subject.hosts {
+            self.by_host.candidates(host, |position| found(position, Via::Host(host)));
+        }
+        for path in &subject.paths {
+            self.path_candidates(path, |position| found(position, Via::Path(path)));
+        }
+        for path in &subject.mentioned {
+            self.path_candidates(path, |position| found(position, Via::Mention(path)));
         }
         for (name, values) in &subject.arguments {
             let Some(texts) = self.by_argument.get(name) else { continue };
-            values.iter().for_each(|value| texts.candidates(value, &mut found));
+            for value in values {
+                texts.candidates(value, |position| found(position, Via::Value(value)));
+            }
         }
     }
 
-    /// A pattern that ends in `/**` also matches the directory itself, so it is looked for with a slash, too.
-    fn path_candidates(&self, path: &str, mut found: impl FnMut(usize)) {
-        self.by_path.candidates(path, &mut found);
-        self.by_path.candidates(&format!("{path}/"), &mut found);
+    fn path_candidates(&self, path: &PathText, mut found: impl FnMut(usize)) {
+        let text = match path {
+            PathText::Unresolvable | PathText::Anywhere => return self.with_path.iter().copied().for_each(found),
+            PathText::Floating(text) => {
+                self.with_anchored_path.iter().copied().for_each(&mut found);
+                text
+            }
+            PathText::Absolute(text) | PathText::Word(text) => text,
+        };
+        self.by_path.candidates(text, &mut found);
+        // A pattern that ends in `/**` also matches the directory itself, so it is looked for with a slash, too.
+        self.by_path.candidates(&format!("{text}/"), &mut found);
     }
 }
 

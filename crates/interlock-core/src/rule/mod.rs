@@ -18,11 +18,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use call::CallIndex;
-use index::Index;
+use index::{Index, Via};
 use name::ToolPattern;
 use pattern::{Pattern, PatternError, Separator};
 use shipped::{EGRESS, LIFTABLE};
-use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_value};
+use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value};
+
+pub(crate) use subject::Language;
 
 pub use call::{CallHost, CallPath, CallSubject};
 pub use command::CommandPattern;
@@ -256,33 +258,47 @@ impl Rules {
         Ok(())
     }
 
-    /// What the rules say about an action. `governed` says that its whole text is arguments, for no verifier reads it.
-    pub fn find(&self, identity: &str, governed: bool, action: &ActionText<'_>) -> RuleFinding {
+    /// What the rules say about an action, whose own text is in this language.
+    pub(crate) fn find(&self, identity: &str, language: Language, action: &ActionText<'_>) -> RuleFinding {
         let calls_out = identity == "api_call";
-        let subject = Subject::read(action, Reading { governed, calls_out, known: &self.arguments });
+        let subject = Subject::read(action, Reading { language, calls_out, known: &self.arguments });
         let mut found = RuleFinding::default();
+        // Each rule is looked at once for each thing that may meet it, and no more once it is met.
+        let mut settled = BTreeSet::new();
         let named = [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten();
         for index in named.chain(self.calls.by_pattern_for(identity)) {
-            index.candidates(&subject, |position| {
-                if let Some(rule) = self.rules.get(position)
-                    && rule.command.is_none()
-                    && rule.matches(&subject)
-                {
+            index.candidates(&subject, |position, via| {
+                let Some(rule) = self.rules.get(position).filter(|rule| rule.command.is_none()) else { return };
+                if settled.contains(&position) || !rule.is_met(via, &subject) {
+                    return;
+                }
+                let may_be = match via {
+                    Via::Path(PathText::Anywhere) => rule.origin == Origin::Shipped,
+                    Via::Mention(_) => true,
+                    Via::Path(_) | Via::Host(_) | Via::Value(_) | Via::Else => false,
+                };
+                if may_be {
+                    found.add(rule.then.min(Then::Ask), &rule.id);
+                } else {
                     found.add(rule.then, &rule.id);
+                    settled.insert(position);
                 }
             });
         }
         // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
-        let is_listed = |host: &str| {
+        let mut holds = BTreeMap::new();
+        let mut is_listed = |host: &str| {
             let mut listed = false;
             if host == UNREADABLE_HOST {
                 return false;
             }
             self.listed_hosts.by_host.candidates(host, |position| {
                 listed |= self.rules.get(position).is_some_and(|rule| {
-                    rule.about.is_action(identity)
-                        && rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
-                        && rule.matches(&subject)
+                    rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
+                        && *holds.entry(position).or_insert_with(|| {
+                            let rest = rule.meets_arguments(&subject, 0) && rule.meets_paths(&subject);
+                            rule.about.is_action(identity) && rest
+                        })
                 });
             });
             listed
@@ -317,6 +333,11 @@ impl RuleFinding {
     }
 }
 
+/// A dotted name, as the names of parameters are compared.
+fn fold_names(name: &str) -> String {
+    name.split('.').map(fold_name).collect::<Vec<_>>().join(".")
+}
+
 impl Rule {
     fn load(source: &RuleSource, number: String, registry: &Registry, origin: Origin) -> Result<Rule, RuleError> {
         let id = source.id.clone().unwrap_or(number);
@@ -328,10 +349,8 @@ impl Rule {
         let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
         let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
         let command = source.command.as_deref().map(CommandPattern::parse).transpose().map_err(refused)?;
-        let args = source
-            .arg
-            .iter()
-            .map(|(name, text)| Ok((pattern::fold_case(name), pattern(&fold_value(text), Separator::None)?)));
+        let args =
+            source.arg.iter().map(|(name, text)| Ok((fold_names(name), pattern(&fold_value(text), Separator::None)?)));
         let args = args.collect::<Result<Vec<_>, RuleError>>()?;
         if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
             let reason = "paths are judged resolved, so it can never match";
@@ -382,21 +401,54 @@ impl Rule {
         pattern.is_anchored() && self.origin == Origin::Written
     }
 
+    /// Whether a rule that was found by one of its conditions is met, that one by what it was found by.
+    fn is_met(&self, via: Via<'_>, subject: &Subject) -> bool {
+        match via {
+            Via::Path(path) | Via::Mention(path) => {
+                self.path.as_ref().is_some_and(|pattern| self.meets_path(pattern, path))
+            }
+            Via::Host(host) => {
+                self.host.as_ref().is_some_and(|pattern| pattern.matches(host)) && self.meets_paths(subject)
+            }
+            Via::Value(value) => {
+                self.args.first().is_some_and(|(_, pattern)| pattern.matches(value))
+                    && self.meets_arguments(subject, 1)
+                    && self.meets_paths(subject)
+                    && self.meets_hosts(subject)
+            }
+            Via::Else => self.matches(subject),
+        }
+    }
+
     fn matches(&self, subject: &Subject) -> bool {
-        let args = self.args.iter().all(|(name, pattern)| {
+        self.meets_arguments(subject, 0) && self.meets_paths(subject) && self.meets_hosts(subject)
+    }
+
+    /// Whether the conditions on arguments are met, from this one on.
+    fn meets_arguments(&self, subject: &Subject, first: usize) -> bool {
+        self.args.iter().skip(first).all(|(name, pattern)| {
             subject.arguments.get(name).is_some_and(|values| values.iter().any(|value| pattern.matches(value)))
-        });
-        let path = self.path.as_ref().is_none_or(|pattern| {
-            subject.paths.iter().any(|path| match path {
-                PathText::Unresolvable => true,
-                PathText::Absolute(path) => pattern.matches(path),
-                // Its base is not known here, so a rule about a place on the disk may be about it.
-                PathText::Floating(path) => self.may_be_about_it(pattern) || pattern.matches(path),
-                PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
-            })
-        });
-        let host = self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)));
-        args && path && host
+        })
+    }
+
+    fn meets_paths(&self, subject: &Subject) -> bool {
+        let paths = || subject.paths.iter().chain(&subject.mentioned);
+        let any = |pattern| paths().any(|path| self.meets_path(pattern, path));
+        self.path.as_ref().is_none_or(any)
+    }
+
+    fn meets_path(&self, pattern: &Pattern, path: &PathText) -> bool {
+        match path {
+            PathText::Unresolvable | PathText::Anywhere => true,
+            PathText::Absolute(path) => pattern.matches(path),
+            // Its base is not known here, so a rule about a place on the disk may be about it.
+            PathText::Floating(path) => self.may_be_about_it(pattern) || pattern.matches(path),
+            PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
+        }
+    }
+
+    fn meets_hosts(&self, subject: &Subject) -> bool {
+        self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)))
     }
 }
 
@@ -467,7 +519,7 @@ mod tests {
                     target: None,
                     parameters: Some(document.root()),
                 };
-                let reading = Reading { governed: true, calls_out: false, known: &rules.arguments };
+                let reading = Reading { language: Language::Words, calls_out: false, known: &rules.arguments };
                 let subject = Subject::read(&action, reading);
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
@@ -475,12 +527,78 @@ mod tests {
                 let about = |rule: &&Rule| rule.about.is_action("file_read") && !rule.is_for_calls;
                 let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
                 let mut expected = RuleFinding::default();
-                all.for_each(|rule| expected.add(rule.then, &rule.id));
+                let certain = subject.paths.iter().filter(|path| **path != PathText::Anywhere).cloned().collect();
+                let certain = Subject { paths: certain, ..Subject::default() };
+                all.for_each(|rule| {
+                    // What may lead anywhere makes a shipped rule ask.
+                    let asks = rule.origin == Origin::Shipped && !rule.matches(&certain);
+                    expected.add(if asks { rule.then.min(Then::Ask) } else { rule.then }, &rule.id);
+                });
                 let expected = expected.finish();
-                assert_eq!(rules.find("file_read", true, &action), expected, "{path} under {written:?}");
+                assert_eq!(rules.find("file_read", Language::Words, &action), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));
             }
         }
         assert!(matched > 500, "only {matched} paths matched any rule");
+    }
+
+    fn found(rules: &Rules, kind: &str, parameters: &str) -> RuleFinding {
+        let document = parse(parameters, &Limits::STATE).expect("parameters");
+        let parameters = Some(document.root());
+        let action = ActionText { kind, query: None, code: None, target: None, parameters };
+        rules.find(kind, Language::Words, &action)
+    }
+
+    /// Each path is compared with the rules that may be about it. With every other path as well, this would not end.
+    #[test]
+    fn many_paths_and_many_hosts_are_looked_at_once_each() {
+        let registry = Registry::built_in();
+        let about = |path: String| RuleSource {
+            action: Some("*".to_owned()),
+            path: Some(path),
+            ..RuleSource::empty(Then::Ask)
+        };
+        let listed = RuleSource {
+            action: Some("send_email".to_owned()),
+            host: Some("*.good.example".to_owned()),
+            ..RuleSource::empty(Then::Allow)
+        };
+        let mut written: Vec<RuleSource> = (0..5_000).map(|number| about(format!("/srv/a{number}/**"))).collect();
+        written.push(listed);
+        let rules = Rules::load(&written, &registry, &[]).expect("rules");
+        let list = |count: usize, text: &dyn Fn(usize) -> String| -> String {
+            let items: Vec<String> = (0..count).map(|number| quote(&text(number))).collect();
+            format!("{{\"l\":[{}]}}", items.join(","))
+        };
+        let paths = found(&rules, "send_email", &list(8_000, &|number| format!("/srv/a{number}/x")));
+        assert_eq!((paths.then, paths.matched.len()), (Some(Then::Ask), MATCHED_LEN));
+        let words = found(&rules, "send_email", &list(8_000, &|number| format!("w{number}@good.example")));
+        assert_eq!(words, RuleFinding::default());
+        let hosts = list(8_000, &|number| format!("https://a{number}.good.example/"));
+        assert_eq!(found(&rules, "send_email", &hosts).then, Some(Then::Allow));
+        // More than anybody looks at: they may be any.
+        let most = list(60_000, &|number| format!("/other/{number}"));
+        assert!(found(&rules, "send_email", &most).matched.iter().any(|id| id == "rule-1"));
+        let most = list(30_000, &|number| format!("https://a{number}.good.example/"));
+        assert_eq!(found(&rules, "send_email", &most).matched, [EGRESS]);
+    }
+
+    /// A path that no system opens is none, unless it is shorter once it is resolved.
+    #[test]
+    fn a_text_that_is_too_long_to_be_a_path_is_none() {
+        let registry = Registry::built_in();
+        let rule = RuleSource {
+            action: Some("*".to_owned()),
+            path: Some("/srv/ledger/**".to_owned()),
+            ..RuleSource::empty(Then::Deny)
+        };
+        let rules = Rules::load(&[rule], &registry, &[]).expect("rules");
+        let asked =
+            |name: &str, text: &str| found(&rules, "send_email", &format!("{{{}:{}}}", quote(name), quote(text))).then;
+        assert_eq!(asked("attachment", &"QUJD/".repeat(1_200)), None);
+        assert_eq!(asked("text", &"x".repeat(6_000)), None);
+        for name in ["path", "x"] {
+            assert_eq!(asked(name, &format!("{}srv/ledger/a", "/a/../".repeat(900))), Some(Then::Deny));
+        }
     }
 }

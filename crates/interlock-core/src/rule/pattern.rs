@@ -27,6 +27,8 @@ const PATTERN_CHARS_MAX: usize = 512;
 pub(super) struct Pattern {
     parts: Vec<Part>,
     separator: Separator,
+    /// The longest literal text that is in everything it matches.
+    needle: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,17 +74,19 @@ impl Pattern {
             // A name without a place is meant wherever it is.
             parts.splice(0..0, [Part::Across, Part::Literal('/')]);
         }
-        Ok(Pattern { parts, separator })
+        let needle = longest_literal(about_itself(&parts, separator).unwrap_or(&parts));
+        Ok(Pattern { parts, separator, needle })
     }
 
     /// Whether the whole text matches, in time proportional to both lengths. Paths begin with a slash; `X/**` is also
     /// about `X` itself.
     pub(super) fn matches(&self, text: &str) -> bool {
-        let directory = match (self.separator, self.parts.as_slice()) {
-            (Separator::Slash, [parts @ .., Part::Literal('/'), Part::Across]) => matches(parts, text),
-            (Separator::Slash | Separator::None, _) => false,
-        };
-        directory || matches(&self.parts, text)
+        // Most texts do not, and this tells soonest.
+        if !text.contains(&self.needle) {
+            return false;
+        }
+        about_itself(&self.parts, self.separator).is_some_and(|parts| matches(parts, text))
+            || matches(&self.parts, text)
     }
 
     /// The literal text every match begins with.
@@ -148,6 +152,19 @@ fn is_unseen(character: char) -> bool {
     matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
+/// Of `X/**` the `X`.
+fn about_itself(parts: &[Part], separator: Separator) -> Option<&[Part]> {
+    match (separator, parts) {
+        (Separator::Slash, [parts @ .., Part::Literal('/'), Part::Across]) => Some(parts),
+        (Separator::Slash | Separator::None, _) => None,
+    }
+}
+
+fn longest_literal(parts: &[Part]) -> String {
+    let runs = parts.split(|part| part.literal().is_none());
+    runs.map(|run| run.iter().filter_map(Part::literal).collect::<String>()).max_by_key(String::len).unwrap_or_default()
+}
+
 /// The set of parts that may come next, moved over the text one character at a time.
 fn matches(parts: &[Part], text: &str) -> bool {
     let mut open = vec![false; parts.len().saturating_add(1)];
@@ -168,8 +185,9 @@ fn matches(parts: &[Part], text: &str) -> bool {
         *first = true;
     }
     skip_stars(&mut open);
+    let mut next = vec![false; open.len()];
     for character in text.chars() {
-        let mut next = vec![false; open.len()];
+        next.fill(false);
         for (position, part) in parts.iter().enumerate() {
             if !open.get(position).copied().unwrap_or(false) {
                 continue;
@@ -185,7 +203,7 @@ fn matches(parts: &[Part], text: &str) -> bool {
             }
         }
         skip_stars(&mut next);
-        open = next;
+        std::mem::swap(&mut open, &mut next);
     }
     open.last().copied().unwrap_or(false)
 }

@@ -13,9 +13,16 @@ use crate::json::{self, Content, Value};
 const PATH_NAMES: [&str; 6] = ["path", "file", "directory", "folder", "source", "destination"];
 /// Parameters that hold a host or an address, whatever it looks like.
 const HOST_NAMES: [&str; 6] = ["url", "uri", "host", "endpoint", "domain", "server"];
+/// Parameters that hold a command line; the words of their names.
+const COMMAND_WORDS: [&str; 10] =
+    ["command", "commands", "cmd", "cmdline", "commandline", "shell", "bash", "script", "args", "argv"];
+/// Devices that are no way to anything else.
+const PLAIN_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Who names more paths, or more hosts, may name any.
+const NAMED_LEN_MAX: usize = 8_192;
 /// Schemes that are written without slashes now and then.
 const NETWORK_SCHEMES: [&str; 6] = ["http", "https", "ws", "wss", "ftp", "ssh"];
-/// A path that is longer may lead anywhere.
+/// No system opens a path that is longer.
 const PATH_BYTES_MAX: usize = 4_096;
 /// Arguments with longer names are known by no rule.
 const NAME_BYTES_MAX: usize = 256;
@@ -28,6 +35,9 @@ pub(super) struct Subject {
     /// The scalar parameters that rules know, by dotted name; an item of an array has the name of the array.
     pub(super) arguments: BTreeMap<String, Vec<String>>,
     pub(super) paths: BTreeSet<PathText>,
+    /// Paths that a sentence or a list speaks of. Whether they are touched nobody knows, so whatever a rule says of them,
+    /// a person has to look.
+    pub(super) mentioned: BTreeSet<PathText>,
     /// In lower case.
     pub(super) hosts: BTreeSet<String>,
     /// The words of simple commands; `None` where a word is not known. Actions have none.
@@ -45,13 +55,29 @@ pub(super) enum PathText {
     Word(String),
     /// It may lead anywhere.
     Unresolvable,
+    /// A command line or a text in which a path may be put together that leads anywhere. Most do not lead to us, so
+    /// where a shipped rule would refuse, a person has to look.
+    Anywhere,
 }
 
-/// How much of an action's text is arguments.
+/// What an action's own text is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// Nobody reads it but the rules.
+    Words,
+    /// A line for a shell, or a program.
+    Command,
+    /// A statement for a database. The addresses in it are data.
+    Statement,
+    /// A calculation or a claim, which touches nothing.
+    Claim,
+}
+
+/// How an action is read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
-    /// All of it: no verifier reads it.
-    pub(super) governed: bool,
+    /// What `query` and `code` are.
+    pub(super) language: Language,
     /// `target` is an address.
     pub(super) calls_out: bool,
     /// The arguments rules ask about.
@@ -61,19 +87,45 @@ pub(super) struct Reading<'a> {
 impl Subject {
     pub(super) fn read(action: &ActionText<'_>, reading: Reading<'_>) -> Subject {
         let mut subject = Subject::default();
-        let governed = reading.governed;
         let target = if reading.calls_out { "url" } else { "path" };
-        let texts = [(target, true, action.target), ("", governed, action.query), ("", governed, action.code)];
-        for ((key, counts, text), name) in texts.into_iter().zip(["target", "query", "code"]) {
-            if let Some(text) = text.filter(|_| counts).and_then(|text| text.as_str()) {
-                subject.add_text(key, text.text());
-                subject.add_argument(reading, name, || text.text().to_owned());
+        if let Some(text) = action.target.and_then(|text| text.as_str()) {
+            subject.add_text(target, text.text());
+            subject.add_argument(reading, "target", || text.text().to_owned());
+        }
+        for (name, text) in [("query", action.query), ("code", action.code)] {
+            let Some(text) = text.and_then(|text| text.as_str()) else { continue };
+            match reading.language {
+                Language::Words => {
+                    // Code is a command line, whatever the tool does with it.
+                    subject.add_text(if name == "code" { "command" } else { "" }, text.text());
+                    subject.add_argument(reading, name, || text.text().to_owned());
+                }
+                Language::Command => {
+                    subject.add_hosts(text.text(), false);
+                    subject.add_command(text.text());
+                }
+                Language::Statement => mentioned_in(text.text(), |path| subject.add_path(path)),
+                Language::Claim => {}
             }
         }
         if let Some(parameters) = action.parameters {
             subject.add_value(reading, &mut String::new(), "", parameters);
         }
+        subject.bound();
         subject
+    }
+
+    /// Whoever names very many may name any, and nobody has to look at each.
+    fn bound(&mut self) {
+        if self.paths.len() > NAMED_LEN_MAX {
+            self.paths = [PathText::Anywhere].into();
+        }
+        if self.mentioned.len() > NAMED_LEN_MAX {
+            self.mentioned = [PathText::Anywhere].into();
+        }
+        if self.hosts.len() > NAMED_LEN_MAX {
+            self.hosts = [UNREADABLE_HOST.to_owned()].into();
+        }
     }
 
     /// Depth is bounded by the parser.
@@ -92,7 +144,7 @@ impl Subject {
                         if !name.is_empty() {
                             name.push('.');
                         }
-                        name.push_str(&fold_case(key));
+                        name.push_str(&fold_name(key));
                     } else {
                         name.push('\0');
                     }
@@ -119,20 +171,64 @@ impl Subject {
     }
 
     fn add_text(&mut self, key: &str, text: &str) {
+        let is_command = is_command_name(key);
         let key = key.to_ascii_lowercase();
         let names = |list: &[&str]| list.iter().any(|name| key.contains(name));
         self.add_hosts(text, names(&HOST_NAMES));
+        let expected = names(&PATH_NAMES);
+        if is_command {
+            self.add_command(text);
+        } else if expected || !names(&HOST_NAMES) {
+            mentioned_in(text, |path| {
+                if self.mentioned.len() <= NAMED_LEN_MAX {
+                    self.mentioned.insert(path);
+                }
+            });
+        }
         // What has a scheme is an address; what only looks like one may be a path all the same.
         if text.contains("://") && !text.trim_start().to_ascii_lowercase().starts_with("file:") {
             return;
         }
-        let expected = names(&PATH_NAMES);
         if names(&HOST_NAMES) && !expected {
             return;
         }
-        let written_out = text.trim_start().starts_with(['/', '~', '.', '\\']);
-        if expected || written_out || !text.trim().contains(char::is_whitespace) {
-            self.paths.insert(PathText::resolve(text, expected));
+        if expected || may_be_one_path(text.trim()) {
+            PathText::resolve(text, expected).into_iter().for_each(|path| self.add_path(path));
+        }
+    }
+
+    fn add_path(&mut self, path: PathText) {
+        if self.paths.len() <= NAMED_LEN_MAX {
+            self.paths.insert(path);
+        }
+    }
+
+    /// The paths that a command line names, or may name.
+    fn add_command(&mut self, text: &str) {
+        // What a shell puts together out of something else may be any path.
+        if text.contains(['$', '`']) {
+            self.add_path(PathText::Anywhere);
+        }
+        let is_between = |c: char| c.is_whitespace() || "`<>()|;,:=&".contains(c);
+        let is_quote = |c: char| matches!(c, '"' | '\'');
+        // As it is written, with a line in quotes read as well; and as a shell joins what is quoted in part.
+        let joined = text.contains(|c| is_quote(c) || c == '\\');
+        let joined: String =
+            if joined { text.chars().filter(|c| !is_quote(*c) && *c != '\\').collect() } else { String::new() };
+        for word in text.split(|c| is_between(c) || is_quote(c)).chain(joined.split(is_between)) {
+            let (has_slash, home) = (word.contains('/'), word.strip_prefix('~'));
+            if (has_slash || home.is_some()) && word.contains(['*', '?', '[', '{']) {
+                self.add_path(PathText::Anywhere);
+            }
+            let path = match home {
+                Some(rest) => {
+                    self.add_path(PathText::Anywhere);
+                    rest.split_once('/').and_then(|(_, rest)| PathText::resolve_within(rest))
+                }
+                None if has_slash => PathText::resolve(word, false),
+                None => PathText::resolve_within(word).map(PathText::into_word),
+            };
+            path.into_iter().for_each(|path| self.add_path(path.within_text()));
         }
     }
 
@@ -147,15 +243,19 @@ impl Subject {
             rest = after;
         }
         let trimmed = text.trim();
-        let bare = trimmed.split_once(':').and_then(|(scheme, after)| {
-            let known = NETWORK_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
-            (known && !after.starts_with("//")).then_some(after)
-        });
-        let address = trimmed.starts_with("//") || trimmed.starts_with("\\\\") || expected;
-        if let Some(after) = bare {
-            self.add_authority(after.trim_start_matches(['/', '\\']));
-        } else if address && !trimmed.contains("://") && !trimmed.is_empty() {
-            self.add_authority(trimmed.trim_start_matches(['/', '\\']));
+        // Where an address is expected, there may be a list of them.
+        let is_between = |c: char| expected && (c.is_whitespace() || matches!(c, ',' | ';' | '|'));
+        for one in trimmed.split(is_between).filter(|one| !one.is_empty()) {
+            let bare = one.split_once(':').and_then(|(scheme, after)| {
+                let known = NETWORK_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
+                (known && !after.starts_with("//")).then_some(after)
+            });
+            let address = one.starts_with("//") || one.starts_with("\\\\") || expected;
+            if let Some(after) = bare {
+                self.add_authority(after.trim_start_matches(['/', '\\']));
+            } else if address && !one.contains("://") {
+                self.add_authority(one.trim_start_matches(['/', '\\']));
+            }
         }
     }
 
@@ -172,7 +272,9 @@ impl Subject {
         let host = host.trim_end_matches(['.', ',', ';', ')', '\'']).to_ascii_lowercase();
         // Readers disagree about these, so whatever is listed, this is not.
         let unreadable = authority.contains(odd) || host.is_empty();
-        self.hosts.insert(if unreadable { UNREADABLE_HOST.to_owned() } else { host });
+        if self.hosts.len() <= NAMED_LEN_MAX {
+            self.hosts.insert(if unreadable { UNREADABLE_HOST.to_owned() } else { host });
+        }
     }
 }
 
@@ -196,13 +298,85 @@ pub(super) fn fold_value(text: &str) -> String {
     fold_case(text)
 }
 
+/// The paths that a sentence, a list or a statement mentions, if it is more than one word.
+fn mentioned_in(text: &str, mut found: impl FnMut(PathText)) {
+    let is_between = |c: char| c.is_whitespace() || "\"'`<>(){}[]|;,:=&".contains(c);
+    if !text.contains(['/', '\\']) || !text.contains(is_between) {
+        return;
+    }
+    for piece in text.split(is_between) {
+        let piece = piece.trim_end_matches(['.', '!', '?']);
+        if !piece.contains(['/', '\\']) || piece.starts_with("//") {
+            continue;
+        }
+        let begins_path = piece.starts_with(['/', '\\', '.']);
+        let path = match piece.strip_prefix('~') {
+            Some(rest) => rest.split_once('/').and_then(|(_, rest)| PathText::resolve_within(rest)),
+            None if begins_path => PathText::resolve(piece, false),
+            None => PathText::resolve_within(piece).map(PathText::into_word),
+        };
+        path.into_iter().for_each(|path| found(path.within_text()));
+    }
+}
+
+/// Names are compared without case and without blanks around them.
+pub(super) fn fold_name(name: &str) -> String {
+    fold_case(name).trim().to_owned()
+}
+
+/// Whether a parameter with this name holds a command line.
+fn is_command_name(name: &str) -> bool {
+    let is_word = |word: &str| COMMAND_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
+    let mut rest = name;
+    // A capital begins a word, too.
+    while let Some((at, first)) = rest.char_indices().skip(1).find(|(_, c)| !c.is_ascii_lowercase()) {
+        let (word, after) = rest.split_at(at);
+        if is_word(word.trim_matches(|c: char| !c.is_ascii_alphabetic())) {
+            return true;
+        }
+        rest = if first.is_ascii_alphabetic() { after } else { after.trim_start_matches(first) };
+    }
+    is_word(rest) || is_word(name)
+}
+
+/// Whether a text as a whole may be a path, though nothing says so: a word, or what begins as paths do or turns back on
+/// its way. Else it is a sentence.
+fn may_be_one_path(text: &str) -> bool {
+    if !text.contains(char::is_whitespace) {
+        // `~5` is about five; `~`, `~name` and `~/x` are somebody's home.
+        return !text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    }
+    let first = text.split(char::is_whitespace).next().unwrap_or(text);
+    let turns_back = text.split(['/', '\\']).any(|name| name.trim() == "..");
+    text.starts_with(['/', '\\']) || text.starts_with(['.', '~']) && first.contains(['/', '\\']) || turns_back
+}
+
 impl PathText {
-    fn resolve(text: &str, expected: bool) -> PathText {
+    /// The same, where more than it is in the text.
+    fn within_text(self) -> PathText {
+        if self == PathText::Unresolvable { PathText::Anywhere } else { self }
+    }
+
+    /// The same, where it is no more than a word.
+    fn into_word(self) -> PathText {
+        match self {
+            PathText::Absolute(path) | PathText::Floating(path) => PathText::Word(path),
+            other @ (PathText::Word(_) | PathText::Unresolvable | PathText::Anywhere) => other,
+        }
+    }
+
+    /// A path whose base is not known, as it is written; nothing in it is expanded.
+    fn resolve_within(text: &str) -> Option<PathText> {
+        let folded = fold_case(text).replace('\\', "/");
+        let names: Vec<&str> = folded.split('/').filter(|name| !matches!(*name, "" | "." | "..")).collect();
+        let joined = format!("/{}", names.join("/"));
+        (!names.is_empty() && joined.len() <= PATH_BYTES_MAX).then_some(PathText::Floating(joined))
+    }
+
+    /// A path as far as its text tells; nothing if it is too long for any system to open.
+    fn resolve(text: &str, expected: bool) -> Option<PathText> {
         let text = text.trim();
         let text = text.strip_prefix("file://").unwrap_or(text);
-        if text.len() > PATH_BYTES_MAX {
-            return PathText::Unresolvable;
-        }
         let folded = fold_case(text).replace('\\', "/");
         let folded = match folded.as_bytes() {
             // A drive letter.
@@ -215,7 +389,7 @@ impl PathText {
         // What a shell or a careless reader would expand. Questions and percents are common in what is no path.
         let special = folded.contains(['\0', '$', '*', '`']) || (expected && folded.contains(['?', '%']));
         if folded.starts_with('~') || (special && (has_slash || expected)) {
-            return PathText::Unresolvable;
+            return Some(PathText::Unresolvable);
         }
         let absolute = folded.starts_with('/');
         let (mut names, mut floats): (Vec<&str>, bool) = (Vec::new(), !absolute);
@@ -230,14 +404,18 @@ impl PathText {
             }
         }
         // Through these the whole disk can be reached under another name.
-        if absolute && matches!(names.first(), Some(&"proc" | &"dev")) {
-            return PathText::Unresolvable;
+        let is_plain = matches!(names.as_slice(), ["dev", name] if PLAIN_DEVICES.contains(name));
+        if absolute && !is_plain && matches!(names.first(), Some(&"proc" | &"dev")) {
+            return Some(PathText::Unresolvable);
         }
         let joined = format!("/{}", names.join("/"));
-        match (floats, has_slash || expected) {
+        if joined.len() > PATH_BYTES_MAX {
+            return None;
+        }
+        Some(match (floats, has_slash || expected) {
             (false, _) => PathText::Absolute(joined),
             (true, true) => PathText::Floating(joined),
             (true, false) => PathText::Word(joined),
-        }
+        })
     }
 }
