@@ -10,7 +10,7 @@
 //! | what was ruled | `activity.rs` |
 //! | checkpoint, entries and proofs | `audit.rs` |
 //! | events to principals | `deliver/` |
-//! | how many requests a minute | `rate.rs` |
+//! | how many requests a minute, and long ones apart | `rate.rs`, `long_texts.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | attestations and their keys | `attest.rs` |
@@ -40,6 +40,7 @@ pub mod deliver;
 pub mod hooks;
 mod impatient;
 mod keys;
+mod long_texts;
 mod metrics;
 mod query;
 mod rate;
@@ -93,6 +94,7 @@ pub struct Service {
     tree: Mutex<TreeCache>,
     /// Held while somebody's merits are counted.
     counting: tokio::sync::Mutex<()>,
+    long_texts: long_texts::LongTexts,
 }
 
 /// A source of random bytes that can be shown.
@@ -136,6 +138,7 @@ impl Service {
             deliveries: OnceLock::new(),
             tree: Mutex::default(),
             counting: tokio::sync::Mutex::default(),
+            long_texts: long_texts::LongTexts::default(),
         })
     }
 

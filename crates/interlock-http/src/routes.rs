@@ -291,6 +291,7 @@ impl Service {
         // Only a request that can be asked again is compared with others.
         let path = matches!(key, Ok(Some(_))).then(|| request.uri().path().to_owned()).unwrap_or_default();
         let bytes = read_body(request).await;
+        let length = bytes.as_ref().map_or(0, Bytes::len);
         let body = match bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes)) {
             Ok(body) => body,
             // Without a token in the headers nobody is known to have asked.
@@ -333,7 +334,7 @@ impl Service {
         let mut asked = Asked { door, action: Some(action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
         let asking = Asking { agent, token, facts, action, idempotency, text };
-        let command = self.gate.prepare(&asking);
+        let command = self.prepare(&asking, length).await;
         let mut answer = self.submit(command).await;
         if let Answer::NeedsEvidence(bundle) = &answer {
             let command = self.gate.prepare_again(&asking, bundle);

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
@@ -140,4 +141,41 @@ fn who_hangs_up_changes_nothing() {
     let headers = [("x-agent-token", agent.token.as_str())];
     let budget = client.send("GET", &format!("/agents/{}/budget", agent.id), &headers, "").expect("an answer");
     assert!(budget.body.contains(r#""current_hour":2"#), "{}", budget.body);
+}
+
+/// Calculations that take long are read beside one another as far as there is room, and a short one waits for none of
+/// them. Which was answered first is asked, not how long it took.
+#[test]
+fn long_texts_hold_nobody_up() {
+    let fixture = start();
+    let mut client = fixture.server.client();
+    let body = r#"{"name":"a","type":"supervised","principal_id":"p"}"#;
+    let mut agent = || register(&mut client, body).expect("an agent");
+    let (busy, other) = (agent(), agent());
+    let terms: Vec<String> = (3..1_500).map(|number| format!("exp({number})")).collect();
+    let query = format!("{} = 1 to 1000 dp", terms.join("+"));
+    let answered = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..12)
+        .map(|number| {
+            let (mut client, busy) = (fixture.server.client(), busy.clone());
+            let (query, answered) = (query.clone(), Arc::clone(&answered));
+            thread::spawn(move || {
+                let answer = verify(&mut client, &busy, &format!("long-{number}"), 1, &query);
+                answered.fetch_add(1, Ordering::SeqCst);
+                answer
+            })
+        })
+        .collect();
+    // One is being read by now, or nothing is being shown.
+    while answered.load(Ordering::SeqCst) == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let before = answered.load(Ordering::SeqCst);
+    let short = verify(&mut client, &other, "short", 1, "2+2");
+    let meanwhile = answered.load(Ordering::SeqCst).saturating_sub(before);
+    assert!(short.body.contains("\"APPROVED\""), "{}", short.body);
+    assert!(before < 11 && meanwhile <= 2, "{before} before it, {meanwhile} of the long ones meanwhile");
+    for thread in threads {
+        assert_eq!(thread.join().expect("a thread").status, 200);
+    }
 }
