@@ -84,8 +84,9 @@ def before_call(context, case, **kwargs):
             ruling = ask("verify", {"action": {"type": "calculate", "query": f"{step} + 1 = {step + 1}"}})
             assert ruling["decision"] == "APPROVED", ruling
             case.body["decision_id"] = ruling["decision_id"]
-    elif operation == "startRun" and isinstance(case.body, dict) and isinstance(case.body.get("workflow"), dict):
-        case.body["workflow"] = WORKFLOW
+    elif operation in ("startRun", "registerWorkflow") and isinstance(case.body, dict):
+        if isinstance(case.body.get("workflow"), dict):
+            case.body["workflow"] = WORKFLOW
     elif operation == "pauseRun" and isinstance(case.body, dict):
         whole(case.body)
     elif operation == "allowCall" and isinstance(case.body, dict):

@@ -69,6 +69,8 @@ struct Key {
 pub(crate) struct Answer {
     /// The body, as it came.
     pub(crate) body: String,
+    /// Something new was made.
+    pub(crate) created: bool,
     /// The server's time, or ours if it did not say.
     pub(crate) now: Millis,
 }
@@ -177,7 +179,7 @@ impl Client {
         let RawAnswer { status, date, retry_after, body, .. } = raw;
         let now = date.unwrap_or_else(|| SystemClock.now());
         if (200..300).contains(&status) {
-            return Ok(Answer { body, now });
+            return Ok(Answer { body, created: status == 201, now });
         }
         let (code, message) = match read_error(&body) {
             Some((code, message)) => (Some(code), message),

@@ -1,8 +1,8 @@
-//! `interlock workflow`: check a workflow, draw it, prove properties of it, step through it, test it.
+//! `interlock workflow`: check a workflow, draw it, prove properties of it, step through it, test it, register it.
 
 mod check;
-pub(crate) mod judge;
 mod prove;
+mod register;
 mod rehearse;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -10,6 +10,7 @@ use interlock_core::Code;
 use interlock_core::json::quote;
 use interlock_core::workflow::graph::{self, Highlight};
 use interlock_core::workflow::{self, Format, Limits, Loaded, Problem, Template, Workflow, nearest};
+use interlock_verifiers::shell::Setting;
 
 use crate::input::Inputs;
 use crate::run::steer;
@@ -32,6 +33,10 @@ pub(crate) enum WorkflowCommand {
     /// Print the JSON Schema of a workflow, for editors
     #[command(after_help = "Example: interlock workflow schema > workflow.schema.json")]
     Schema,
+    /// Put a workflow on record under its id, as the newest there
+    Register(register::RegisterArguments),
+    /// List the workflows that are registered
+    List(register::ListArguments),
     /// Put a workflow in force for the coding agents of a project
     Start(steer::StartArguments),
     /// Show where the runs of a project stand: state, ways out, what they wait for
@@ -83,6 +88,8 @@ impl WorkflowCommand {
             WorkflowCommand::Prove(arguments) => arguments.json,
             WorkflowCommand::Test(arguments) => arguments.json,
             WorkflowCommand::Templates(arguments) => arguments.json,
+            WorkflowCommand::Register(arguments) => arguments.server.json,
+            WorkflowCommand::List(arguments) => arguments.server.json,
             WorkflowCommand::Start(arguments) => arguments.server.json,
             WorkflowCommand::Status(arguments) => arguments.server.json,
             WorkflowCommand::Force(arguments) => arguments.steer.server.json,
@@ -104,6 +111,8 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Outcome, Fault> {
             print(workflow::SCHEMA.as_bytes())?;
             Ok(Outcome::Clean)
         }
+        WorkflowCommand::Register(arguments) => register::register(arguments),
+        WorkflowCommand::List(arguments) => register::list(arguments),
         WorkflowCommand::Start(arguments) => steer::start(arguments),
         WorkflowCommand::Status(arguments) => steer::status(arguments),
         WorkflowCommand::Force(arguments) => steer::force(arguments),
@@ -156,6 +165,11 @@ fn templates(arguments: &TemplatesArguments) -> Result<Outcome, Fault> {
     };
     print(text.as_bytes())?;
     Ok(Outcome::Clean)
+}
+
+/// The built-in table, for command lines; git's configuration is taken for plain.
+pub(crate) fn judge() -> Result<Setting, Fault> {
+    Setting::built_in().map_err(Fault::new)
 }
 
 fn template(name: &str) -> Option<&'static Template> {

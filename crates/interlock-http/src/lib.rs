@@ -52,6 +52,7 @@ mod server;
 mod state;
 mod telemetry;
 mod tls;
+mod workflows;
 mod write;
 
 pub use rate::{RateLimiter, RateLimits, Verdict};

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use interlock_core::Code;
 use interlock_core::action::Millis;
 use interlock_core::instant;
+use interlock_core::workflow::NAME_CHARS_MAX;
 
 use interlock_runtime::ledger::Ledger;
 
@@ -85,6 +86,16 @@ impl Query {
         };
         match self.text("cursor") {
             Some(text) if !is_id(text) => Err(malformed("cursor must be one that an answer gave")),
+            text => Ok(text),
+        }
+    }
+
+    /// The id of a workflow that an answer gave as `next_cursor`.
+    pub(crate) fn workflow_cursor(&self) -> Result<Option<&str>, Refusal> {
+        match self.text("cursor") {
+            Some(text) if !(1..=NAME_CHARS_MAX).contains(&text.chars().count()) => {
+                Err(malformed("cursor must be one that an answer gave"))
+            }
             text => Ok(text),
         }
     }

@@ -30,7 +30,7 @@ use crate::auth::Credentials;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
 use crate::runs::RunDeed;
-use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry};
+use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry, workflows};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -83,6 +83,8 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/approvals/{id}", get(approvals::approval))
         .route("/approvals/{id}/approve", post(approvals::approve))
         .route("/approvals/{id}/deny", post(approvals::deny))
+        .route("/workflows", get(workflows::workflows).post(workflows::register))
+        .route("/workflows/{id}", get(workflows::workflow))
         .route("/runs", get(runs::runs).post(runs::start))
         .route("/runs/{id}", get(runs::run))
         .route("/runs/{id}/refusals", get(runs::refusals))

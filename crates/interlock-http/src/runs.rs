@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{Actor, Agent, Facts, Mode};
-use interlock_core::json::{self, Json, Limits, Value};
+use interlock_core::json::{self, Json, Limits, Value, nfc};
 use interlock_core::ledger::{
     AllowanceGiven, AllowanceTaken, Body as EntryBody, Entry, Role, Ruled, RunSteered, Steer,
 };
 use interlock_core::rule::CommandPattern;
-use interlock_core::workflow::{Allowance, Format, Limits as WorkflowLimits, load};
+use interlock_core::workflow::{Allowance, Workflow};
 use interlock_core::{Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
@@ -25,6 +25,7 @@ use crate::hooks::state_object;
 use crate::query::Query;
 use crate::request::{Body, count, malformed, only, present, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts, read_body};
+use crate::workflows::{definition, unknown_workflow};
 use crate::write::{Object, list, time};
 
 /// How many runs are read at a time.
@@ -84,7 +85,13 @@ pub(crate) async fn run(State(service): State<Arc<Service>>, path: Parts<String>
     Ok(json(StatusCode::OK, body))
 }
 
-/// `POST /runs`: a coding agent is made known, and a workflow put in force for it if one is given.
+/// The workflow a run is to be started with: written out, or registered under an id.
+enum Wanted {
+    Written(Arc<Workflow>),
+    Registered(String),
+}
+
+/// `POST /runs`: a coding agent is made known, and a workflow put in force for it if one is given or named.
 pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request) -> Answered {
     service.count_request();
     let by = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Admin])?.actor;
@@ -102,18 +109,19 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
     if session.as_ref().is_some_and(|session| session.chars().count() > SESSION_CHARS_MAX) {
         return Err(malformed(format!("session has at most {SESSION_CHARS_MAX} characters")));
     }
-    let workflow = present(root, "workflow").map(|workflow| workflow.source().to_owned());
-    let workflow = workflow.map(|text| load(&text, Format::Json, &WorkflowLimits::MAX)).transpose();
-    let workflow = workflow.map_err(|problems| {
-        let first =
-            problems.first().map_or_else(String::new, |problem| format!("{}: {}", problem.path, problem.message));
-        Refusal::new(Code::ConfigInvalid, format!("the workflow cannot be loaded: {first}"))
-    })?;
+    let workflow = present(root, "workflow").map(|workflow| service.wanted_workflow(workflow)).transpose()?;
     let agent = service.enrol_coding_agent(host, &project, &by).await?;
-    if let Some(loaded) = workflow {
+    if let Some(wanted) = workflow {
         let run_id = format!("run_{}", service.random_hex()?.chars().take(32).collect::<String>());
-        let change = RunChange::Start { workflow: Arc::new(loaded.workflow), run_id, session, by };
-        recorded(service.submit(Command::ChangeRun { agent: agent.clone(), change }).await)?;
+        let change = match wanted {
+            Wanted::Written(workflow) => RunChange::Start { workflow, run_id, session, by },
+            Wanted::Registered(workflow) => RunChange::StartRegistered { workflow, run_id, session, by },
+        };
+        let answer = service.submit(Command::ChangeRun { agent: agent.clone(), change }).await;
+        if matches!(answer, Answer::Refused(Code::WorkflowNoRun)) {
+            return Err(unknown_workflow());
+        }
+        recorded(answer)?;
     }
     let shown = blocking(move || service.find_run(&agent).and_then(|agent| service.run_object(&agent))).await?;
     Ok(json(StatusCode::CREATED, shown))
@@ -308,6 +316,17 @@ impl Service {
         let answer = self.submit(Command::Enrol(Box::new(enrolment))).await;
         // Another call may have made it known meanwhile.
         if matches!(answer, Answer::Done) { Ok(id) } else { recorded(answer).map(|_| id) }
+    }
+
+    /// An object is a workflow, a string the id of a registered one.
+    fn wanted_workflow(&self, given: Value<'_>) -> Result<Wanted, Refusal> {
+        match given.as_str() {
+            None => definition(given).map(|workflow| Wanted::Written(Arc::new(workflow))),
+            Some(id) => {
+                self.check_registered(id.text())?;
+                Ok(Wanted::Registered(nfc(id.text()).into_owned()))
+            }
+        }
     }
 
     /// The agent of a run, by either id.

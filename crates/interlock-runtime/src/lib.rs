@@ -12,6 +12,7 @@
 //! | deciding and recording in one transaction | [`ledger`] |
 //! | coding agents: whose they are, and which project a call belongs to | [`coding_agents`] |
 //! | which process is at the other end | [`process`] |
+//! | workflows that are registered by id | [`registered`] |
 //! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
@@ -52,6 +53,8 @@ mod platform;
 #[cfg(feature = "ledger")]
 pub mod process;
 pub mod reach;
+#[cfg(feature = "ledger")]
+pub mod registered;
 #[cfg(feature = "ledger")]
 pub mod startup;
 #[cfg(feature = "ledger")]

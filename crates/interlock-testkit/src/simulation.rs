@@ -146,6 +146,11 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.run(agent)
     }
 
+    fn workflow(&mut self, id: &str) -> Result<Option<interlock_core::ledger::WorkflowHead>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.workflow(id)
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         step(self.plan, false)?;
         self.inner.texts_count(agent)
@@ -244,6 +249,7 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
         rows.tokens.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
         rows.runs.sort_by(|left, right| left.0.cmp(&right.0));
+        rows.workflows.sort_by(|left, right| left.0.cmp(&right.0));
         format!("{rows:?}")
     });
     let texts = readers.each_mut().map(|reader| reader.texts(("", 0), usize::MAX).expect("texts"));

@@ -7,7 +7,7 @@ use interlock_core::json::{Content, Value, quote};
 
 use super::mode::start_body;
 use super::{Agents, Known, ProjectArguments, agents_json};
-use crate::client::{Answer, Client, ServerArguments, reason_body};
+use crate::client::{Answer, Client, ServerArguments, encode, reason_body};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::table::{block, cell, member, scalar};
@@ -18,13 +18,17 @@ use crate::{Fault, Outcome, moment, print};
 #[command(after_help = "Examples:
   interlock workflow start bugfix
   interlock workflow start .interlock/workflow.yaml --host claude-code --session 5c1e
+  interlock workflow start fix --registered
 
 A run that is in progress ends.
 Exit codes: 0 done, 1 refused, 2 usage or fault, a workflow that cannot be loaded too.")]
 pub(crate) struct StartArguments {
-    /// The workflow: a file, `-`, or the name of a template
-    #[arg(value_name = "FILE|TEMPLATE")]
+    /// The workflow: a file, `-`, the name of a template, or with --registered an id
+    #[arg(value_name = "FILE|TEMPLATE|ID")]
     file: String,
+    /// The newest workflow that is registered under this id, see `interlock workflow list`
+    #[arg(long)]
+    registered: bool,
     #[command(flatten)]
     project: ProjectArguments,
     /// Only in this session of the host [default: all of the project's]
@@ -74,11 +78,20 @@ pub(crate) struct ForceArguments {
 }
 
 pub(crate) fn start(arguments: &StartArguments) -> Result<Outcome, Fault> {
-    let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
+    // The server knows a registered one by its id.
+    let workflow = if arguments.registered {
+        quote(&arguments.file)
+    } else {
+        Source::read(&mut Inputs::default(), &arguments.file)?.load()?.text().to_owned()
+    };
     let client = Client::open_or_start(&arguments.server)?;
+    if arguments.registered {
+        // Before anybody is made known for it.
+        client.get(&format!("/workflows/{}", encode(&arguments.file)))?;
+    }
     let agents = Agents::find_or_enrol(&client, &arguments.project)?;
     each(&agents, arguments.server.json, |agent| {
-        let body = start_body(agent.host.as_str(), &agent.project, workflow.text(), arguments.session.as_deref());
+        let body = start_body(agent.host.as_str(), &agent.project, &workflow, arguments.session.as_deref());
         Ok((client.post("/runs", &body)?, "STARTED"))
     })
 }

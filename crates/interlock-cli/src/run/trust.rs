@@ -22,8 +22,7 @@ use crate::client::{Client, ServerArguments};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::table::{Table, cell, member, scalar};
-use crate::workflow::Source;
-use crate::workflow::judge::Shell as Judge;
+use crate::workflow::{Source, judge};
 use crate::{Fault, Outcome, print};
 
 /// Where a repository keeps its workflow.
@@ -195,7 +194,7 @@ fn described(source: &Source, workflow: &Workflow, asked: &[Command], allows: bo
     for problem in source.parse().map(|loaded| loaded.warnings).unwrap_or_default() {
         let _ = writeln!(out, "{BAD}warning{RESET} load: {}", visible(&problem.to_string()));
     }
-    for finding in analyse(workflow, &Judge::new()?) {
+    for finding in analyse(workflow, &judge()?) {
         let _ = writeln!(
             out,
             "{BAD}{}{RESET} {}: {}: {}",

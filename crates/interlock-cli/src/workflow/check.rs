@@ -7,9 +7,9 @@ use clap::Args;
 use interlock_core::json::quote;
 use interlock_core::visible;
 use interlock_core::workflow::{Problem, Severity, analyse, locate};
+use interlock_verifiers::shell::Setting;
 
-use super::Source;
-use super::judge::Shell;
+use super::{Source, judge};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::{Fault, Outcome, print, snippet};
@@ -53,7 +53,7 @@ impl Told {
 }
 
 pub(super) fn run(arguments: &CheckArguments) -> Result<Outcome, Fault> {
-    let judge = Shell::new()?;
+    let judge = judge()?;
     let mut inputs = Inputs::default();
     let mut documents = Vec::new();
     let mut failed = false;
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &CheckArguments) -> Result<Outcome, Fault> {
     Ok(if failed { Outcome::Refused } else { Outcome::Clean })
 }
 
-fn examine(source: &Source, judge: &Shell) -> Vec<Told> {
+fn examine(source: &Source, judge: &Setting) -> Vec<Told> {
     let loaded = match source.parse() {
         Ok(loaded) => loaded,
         Err(problems) => {

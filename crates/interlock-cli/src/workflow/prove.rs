@@ -8,8 +8,7 @@ use interlock_core::json::quote;
 use interlock_core::visible;
 use interlock_core::workflow::{Answer, Opaque, PathStep, Proof, Property, Workflow, prove};
 
-use super::Source;
-use super::judge::Shell;
+use super::{Source, judge};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::{Fault, Outcome, print, snippet};
@@ -41,7 +40,7 @@ pub(crate) struct ProveArguments {
 
 pub(super) fn run(arguments: &ProveArguments) -> Result<Outcome, Fault> {
     let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
-    let judge = Shell::new()?;
+    let judge = judge()?;
     let mut properties = Vec::new();
     for text in &arguments.properties {
         properties.push(read(text, &workflow, arguments.json)?);

@@ -13,8 +13,7 @@ use interlock_core::workflow::{
     Context, Done, PlacePart, Refusal, Rehearsal, Source as Believed, StateKind, Workflow, document, locate,
 };
 
-use super::Source;
-use super::judge::Shell;
+use super::{Source, judge};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::{Fault, Outcome, print, print_open, snippet};
@@ -57,7 +56,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Outcome, Fault> {
         return Err(Fault::new("the commands come from standard input, so the workflow cannot"));
     }
     let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
-    let judge = Shell::new()?;
+    let judge = judge()?;
     let mut rehearsal = Rehearsal::new(&workflow, &judge);
     let stdin = std::io::stdin();
     let asks = stdin.is_terminal();
@@ -200,7 +199,7 @@ fn believed(workflow: &Workflow, name: &str) -> String {
 pub(super) fn test(arguments: &TestArguments) -> Result<Outcome, Fault> {
     let mut inputs = Inputs::default();
     let workflow = Source::read(&mut inputs, &arguments.file)?.load()?;
-    let judge = Shell::new()?;
+    let judge = judge()?;
     let files = if arguments.scenarios.is_empty() { beside(&arguments.file)? } else { arguments.scenarios.clone() };
     let mut whole = Report::default();
     let (mut out, mut rows) = (String::new(), Vec::new());

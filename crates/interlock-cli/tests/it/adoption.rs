@@ -121,7 +121,7 @@ fn the_help_of_every_command_is_pinned() {
     for name in ["enforce", "observe", "review", "allow", "pause", "trust"] {
         check(&format!("{name}_help.txt"), 0, &run(&[name, "--help"]));
     }
-    for name in ["start", "status", "force", "stop", "thaw"] {
+    for name in ["start", "status", "force", "stop", "thaw", "register", "list"] {
         check(&format!("workflow_{name}_help.txt"), 0, &run(&["workflow", name, "--help"]));
     }
 }
@@ -372,6 +372,51 @@ fn a_workflow_is_started_shown_forced_and_stopped() {
     let shown = home.json(&["workflow", "stop"], 0);
     assert_eq!(shown["agents"][0]["run"]["outcome"], "stopped", "{shown}");
     assert!(home.said(&["workflow", "stop"], 1).contains("no workflow runs there"));
+}
+
+#[test]
+fn a_registered_workflow_is_listed_and_governs_what_is_started_with_it() {
+    let home = Home::new();
+    home.line("t1", "ls");
+    home.said(&["enforce"], 0);
+    assert!(home.said(&["workflow", "list"], 0).contains("no workflows; register one"));
+    let said = home.said(&["workflow", "start", "fix", "--registered", "--host", "codex"], 1);
+    assert_eq!(home.json(&["workflow", "status"], 0)["agents"].as_array().map(Vec::len), Some(1), "nobody is new");
+    assert!(said.contains("INTERLOCK-WF-007") && said.contains("no such workflow is registered"), "{said}");
+    let file = home.directory.path().join("fix.json");
+    fs::write(&file, WORKFLOW).expect("written");
+    let said = home.said(&["workflow", "register", path(&file)], 0);
+    assert!(said.starts_with("REGISTERED fix: version 1, 3 states\n  sha256:"), "{said}");
+    let said = home.said(&["workflow", "register", path(&file)], 0);
+    assert!(said.starts_with("UNCHANGED fix: version 1, 3 states\n  sha256:"), "{said}");
+    let shown = home.json(&["workflow", "register", "bugfix"], 0);
+    assert_eq!((&shown["id"], &shown["version"]), (&json!("bugfix"), &json!(1)), "{shown}");
+    let listed = home.json(&["workflow", "list"], 0);
+    assert_eq!(listed["workflows"].as_array().map(Vec::len), Some(2), "{listed}");
+    assert_eq!(listed["workflows"][0], shown, "in the order of their ids");
+    let said = home.said(&["workflow", "list", "--limit", "1"], 0);
+    assert!(said.contains("bugfix") && said.contains("more: --cursor bugfix") && !said.contains("\nfix "), "{said}");
+    let said = home.said(&["workflow", "list", "--cursor", "bugfix"], 0);
+    assert!(said.contains("\nfix ") && !said.contains("more:"), "{said}");
+    // The file does not count any more, and is not looked for.
+    fs::remove_file(&file).expect("removed");
+    let said = home.said(&["workflow", "start", "fix", "--registered"], 0);
+    assert!(said.contains("STARTED claude-code in ") && said.contains("state       look"), "{said}");
+    let input = json!({"file_path": path(&home.project().join("a.txt")), "content": "a"});
+    let (exit, refusal) = home.event("PreToolUse", "t2", "Write", &input);
+    assert!(exit == 2 && refusal.contains("INTERLOCK-WF-001"), "{exit} {refusal}");
+    // Another one under the same id is for new runs.
+    let opened =
+        WORKFLOW.replacen(r#""allowed_tools":["Read","Bash"]"#, r#""allowed_tools":["Read","Bash","Write"]"#, 1);
+    assert_ne!(opened, WORKFLOW);
+    fs::write(&file, &opened).expect("written");
+    assert!(home.said(&["workflow", "register", path(&file)], 0).contains("REGISTERED fix: version 2"));
+    assert_eq!(home.event("PreToolUse", "t3", "Write", &input).0, 2);
+    home.said(&["workflow", "start", "fix", "--registered"], 0);
+    assert_eq!(home.event("PreToolUse", "t4", "Write", &input).0, 0);
+    fs::write(&file, "{\"id\":\"fix\"}").expect("written");
+    let said = home.said(&["workflow", "register", path(&file)], 2);
+    assert!(said.contains("is not a workflow") && said.contains("interlock workflow check"), "{said}");
 }
 
 #[test]

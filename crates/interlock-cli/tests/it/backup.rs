@@ -14,7 +14,7 @@ use interlock_core::ledger::{Body, Entry};
 use interlock_runtime::ledger::{Reader, SqliteReader};
 use interlock_testkit::service::Client;
 
-use crate::serve::{PROGRAM, agent, clean, command, is_sound, scratch, start, verify};
+use crate::serve::{KEY, PROGRAM, agent, clean, command, is_sound, scratch, start, verify};
 use crate::{path, text};
 
 fn interlock(arguments: &[&str]) -> Output {
@@ -222,6 +222,50 @@ fn what_cannot_be_backed_up_leaves_nothing_behind() {
     let output = back_up(&data, &scratch.path().join("other"));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("INTERLOCK-LEDGER-001"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn registered_workflows_and_their_runs_are_in_what_is_restored() {
+    let scratch = scratch();
+    let (data, out, target) =
+        (scratch.path().join("data"), scratch.path().join("backup"), scratch.path().join("target"));
+    let flow = |event: &str| {
+        let states = format!(r#"{{"a":{{"on":{{"{event}":"z"}}}},"z":{{"type":"final"}}}}"#);
+        format!(r#"{{"workflow":{{"id":"w","initial":"a","states":{states}}}}}"#)
+    };
+    let start_run = r#"{"host":"codex","project":"/srv/shop","workflow":"w"}"#;
+    let served = start(command(&data));
+    let ask = |client: &mut Client, method: &str, path: &str, body: &str| {
+        let answer = client.send(method, path, &[("x-api-key", KEY)], body).expect("an answer");
+        (answer.status, answer.body)
+    };
+    let mut client = Client::new(served.address);
+    assert_eq!(ask(&mut client, "POST", "/workflows", &flow("FIRST")).0, 201);
+    assert_eq!(ask(&mut client, "POST", "/runs", start_run).0, 201);
+    assert_eq!(ask(&mut client, "POST", "/workflows", &flow("SECOND")).0, 201);
+    let known = ["/workflows", "/workflows/w", "/runs"].map(|path| ask(&mut client, "GET", path, ""));
+    assert!(known[1].1.contains("SECOND") && known[2].1.contains("FIRST"), "{known:?}");
+    let output = back_up(&data, &out);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    drop(served);
+    let output = restore(&out, &target);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    is_sound(&target);
+    let exported = scratch.path().join("exported");
+    let output = interlock(&["audit", "export", "--data", path(&target), "--out", path(&exported)]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let served = start(command(&target));
+    let mut client = Client::new(served.address);
+    assert_eq!(["/workflows", "/workflows/w", "/runs"].map(|path| ask(&mut client, "GET", path, "")), known);
+    assert_eq!(ask(&mut client, "POST", "/workflows", &flow("SECOND")).0, 200);
+    drop(served);
+    // A row that is gone is noticed.
+    let connection = rusqlite::Connection::open(target.join("ledger.db")).expect("a database");
+    connection.execute_batch("DELETE FROM workflows").expect("changed");
+    drop(connection);
+    let output = interlock(&["audit", "verify", "--data", path(&target)]);
+    let said = text(&output.stdout).to_owned();
+    assert!(output.status.code() == Some(1) && said.contains("the workflow `w` has entries and no row"), "{said}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::run_entry::{
     AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Transitioned, TurnEnded,
 };
+use super::workflows::WorkflowRegistered;
 use crate::action::{
     Actor, AgentStatus, Charge, Evidence, Facts, Figures, Merits, Millis, Mode, Profile, Ruling, Trust, TrustCause,
     Usage, Verdict,
@@ -101,6 +102,8 @@ pub enum EntryKind {
     AllowanceGiven,
     /// An operator lets it pass no more.
     AllowanceTaken,
+    /// A workflow was registered under its id.
+    WorkflowRegistered,
 }
 
 /// What an entry says.
@@ -157,6 +160,8 @@ pub enum Body {
     AllowanceGiven(Box<AllowanceGiven>),
     /// An operator lets it pass no more.
     AllowanceTaken(AllowanceTaken),
+    /// A workflow was registered under its id.
+    WorkflowRegistered(Box<WorkflowRegistered>),
 }
 
 impl Body {
@@ -187,6 +192,7 @@ impl Body {
             Body::SessionBound(_) => EntryKind::SessionBound,
             Body::AllowanceGiven(_) => EntryKind::AllowanceGiven,
             Body::AllowanceTaken(_) => EntryKind::AllowanceTaken,
+            Body::WorkflowRegistered(_) => EntryKind::WorkflowRegistered,
         }
     }
 
@@ -227,13 +233,19 @@ impl Body {
             | Body::TurnEnded(_)
             | Body::SessionBound(_)
             | Body::AllowanceGiven(_)
-            | Body::AllowanceTaken(_) => None,
+            | Body::AllowanceTaken(_)
+            | Body::WorkflowRegistered(_) => None,
         }
     }
 
     /// The run that was started, if one was.
     pub fn started(&self) -> Option<&RunStarted> {
         if let Body::RunStarted(started) = self { Some(started) } else { None }
+    }
+
+    /// The workflow that was registered, if one was.
+    pub fn workflow_registered(&self) -> Option<&WorkflowRegistered> {
+        if let Body::WorkflowRegistered(registered) = self { Some(registered) } else { None }
     }
 
     /// The text of the bundle that came into force, if one did.

@@ -94,7 +94,8 @@ impl MeritsCount {
             | Body::TurnEnded(_)
             | Body::SessionBound(_)
             | Body::AllowanceGiven(_)
-            | Body::AllowanceTaken(_) => {}
+            | Body::AllowanceTaken(_)
+            | Body::WorkflowRegistered(_) => {}
         }
         true
     }

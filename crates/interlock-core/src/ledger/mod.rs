@@ -10,6 +10,7 @@ mod proof;
 mod proof_text;
 mod run_entry;
 mod tree;
+mod workflows;
 
 pub use entry::{
     AgentRegistered, ApprovalResolved, Body, BundleActivated, Entry, EntryError, EntryKind, Executed, FORMAT,
@@ -32,3 +33,4 @@ pub use run_entry::{
     Transitioned, TurnEnded,
 };
 pub use tree::{Frontier, leaf_hash};
+pub use workflows::{WorkflowHead, WorkflowRegistered, apply_workflow_registered};

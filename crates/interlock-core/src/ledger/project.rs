@@ -235,7 +235,8 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
         | Body::KeyCreated(_)
         | Body::KeyRevoked(_)
         | Body::SigningKeyRotated(_)
-        | Body::Transitioned(_) => {}
+        | Body::Transitioned(_)
+        | Body::WorkflowRegistered(_) => {}
     }
     Ok(())
 }
@@ -393,7 +394,8 @@ pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
         | Body::KeyCreated(_)
         | Body::KeyRevoked(_)
         | Body::SigningKeyRotated(_)
-        | Body::Transitioned(_) => return,
+        | Body::Transitioned(_)
+        | Body::WorkflowRegistered(_) => return,
     }
     apply_entry(agent, at, index);
 }

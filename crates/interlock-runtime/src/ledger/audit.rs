@@ -167,6 +167,16 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
             findings.add(format!("the row of the run of {agent} does not follow from its entries"));
         }
     }
+    for (id, head) in rows.workflows {
+        if fold.registered.remove(&id).as_ref() != Some(&head) {
+            let id = interlock_core::display(&id);
+            findings.add(format!("the row of the workflow `{id}` does not follow from its entries"));
+        }
+    }
+    for id in fold.registered.keys() {
+        let id = interlock_core::display(id);
+        findings.add(format!("the workflow `{id}` has entries and no row"));
+    }
     for agent in fold.runs.keys() {
         findings.add(format!("the run of {agent} has entries and no row"));
     }

@@ -9,7 +9,7 @@
 //! | rulings, the overlay, the order of it all | here |
 //! | approvals, requests for trust, executions | `batch/tickets.rs` |
 //! | agents, keys and texts, by operators | `batch/operators.rs` |
-//! | tool calls of coding agents, transitions, runs | `batch/runs.rs` |
+//! | tool calls of coding agents, transitions, runs, registered workflows | `batch/runs.rs` |
 
 mod command;
 mod operators;
@@ -35,7 +35,7 @@ use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
 use interlock_core::ledger::{
     Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, Ruled, StateHead, StateIntent,
-    TicketOpened, TrustChanged, apply_ruled, apply_to_agent, leaf_hash,
+    TicketOpened, TrustChanged, WorkflowHead, apply_ruled, apply_to_agent, leaf_hash,
 };
 use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
@@ -100,6 +100,7 @@ pub fn run_batch<S: Store + ?Sized>(
         executions: BTreeMap::new(),
         keys: BTreeMap::new(),
         runs: BTreeMap::new(),
+        workflows: BTreeMap::new(),
         texts: Vec::new(),
         forgotten: Vec::new(),
         erased: Vec::new(),
@@ -148,6 +149,8 @@ struct Batch<'a> {
     keys: BTreeMap<String, OperatorKey>,
     /// Those that changed, by agent.
     runs: BTreeMap<String, Run>,
+    /// Those that are new.
+    workflows: BTreeMap<String, WorkflowHead>,
     texts: Vec<KeptText>,
     forgotten: Vec<(String, u64)>,
     erased: Vec<String>,
@@ -210,6 +213,7 @@ impl Batch<'_> {
             Command::Call(command) => self.call(*command),
             Command::Transition(command) => self.transition(*command),
             Command::ChangeRun { agent, change } => self.change_run(&agent, change),
+            Command::RegisterWorkflow { workflow, by } => self.register_workflow(&workflow, by),
             Command::Delivered(ids) => {
                 self.delivered.extend(ids);
                 Ok(Answer::Done)
@@ -539,6 +543,7 @@ impl Batch<'_> {
             executions: executions.into_iter().collect(),
             keys: keys.into_values().collect(),
             runs: runs.into_iter().collect(),
+            workflows: self.workflows.into_values().collect(),
             texts: self.texts,
             forgotten: self.forgotten,
             erased: self.erased,

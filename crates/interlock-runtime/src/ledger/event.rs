@@ -86,7 +86,8 @@ pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis,
         | Body::TurnEnded(_)
         | Body::SessionBound(_)
         | Body::AllowanceGiven(_)
-        | Body::AllowanceTaken(_) => return None,
+        | Body::AllowanceTaken(_)
+        | Body::WorkflowRegistered(_) => return None,
     };
     // An entry is worth one event at most, and the first entry none: ids begin after 0.
     let id = index;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
 use interlock_core::ledger::{
-    Body, Entry, OperatorKey, Ruled, StateHead, TransitionOutcome, TrustChanged, apply_executed, apply_registered,
-    apply_resolved, apply_resolved_run, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run,
-    apply_transitioned, apply_transitioned_run, apply_trust_requested,
+    Body, Entry, OperatorKey, Ruled, StateHead, TransitionOutcome, TrustChanged, WorkflowHead, WorkflowRegistered,
+    apply_executed, apply_registered, apply_resolved, apply_resolved_run, apply_ruled, apply_ruled_call,
+    apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run, apply_trust_requested,
+    apply_workflow_registered,
 };
 use interlock_core::workflow::{Run, Workflow};
 use interlock_core::{Code, Digest};
@@ -33,6 +34,8 @@ pub(super) struct Fold {
     pub(super) executions: HashMap<u64, u64>,
     pub(super) keys: HashMap<String, OperatorKey>,
     pub(super) runs: HashMap<String, Run>,
+    /// The newest workflow under each id.
+    pub(super) registered: HashMap<String, WorkflowHead>,
     /// Workflows by the SHA-256 of their text.
     workflows: HashMap<Digest, Arc<Workflow>>,
     /// Tickets by the ruling that opened them; in observe mode one need not be spent.
@@ -107,8 +110,21 @@ impl Fold {
                 Some(key) if !key.revoked => key.revoked = true,
                 Some(_) | None => wrong("there is no such key to revoke"),
             },
+            Body::WorkflowRegistered(registered) => self.add_workflow(registered, entry.at, index, wrong),
             Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => {}
         }
+    }
+
+    fn add_workflow(&mut self, registered: &WorkflowRegistered, at: u64, index: u64, mut wrong: impl FnMut(&str)) {
+        let Ok(workflow) = Workflow::from_text(&registered.workflow) else {
+            return wrong("its workflow cannot be read");
+        };
+        let newest = self.registered.get(&registered.id);
+        if WorkflowRegistered::after(newest, &workflow, registered.by.clone()).as_ref() != Some(registered) {
+            wrong("it is not the next workflow under this id");
+        }
+        let head = apply_workflow_registered(registered, &workflow, at, index);
+        self.registered.insert(registered.id.clone(), head);
     }
 
     fn add_to_agent(
@@ -287,7 +303,8 @@ impl Fold {
             | Body::StateOutcome(_)
             | Body::KeyCreated(_)
             | Body::KeyRevoked(_)
-            | Body::SigningKeyRotated(_)) => {
+            | Body::SigningKeyRotated(_)
+            | Body::WorkflowRegistered(_)) => {
                 apply_to_agent(agent, body, at, index);
                 None
             }

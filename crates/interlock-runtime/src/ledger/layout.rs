@@ -15,7 +15,7 @@ use super::sqlite::{LiveRow, to_text, to_u64, write_token};
 use super::store::StoreFault;
 
 /// The layout this version writes and reads.
-pub(super) const LAYOUT: i64 = 3;
+pub(super) const LAYOUT: i64 = 4;
 
 const SCHEMA: &str = "
     CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
@@ -51,6 +51,12 @@ const SCHEMA_3: &str = "
     PRAGMA user_version = 3;
 ";
 
+/// What the fourth layout added.
+const SCHEMA_4: &str = "
+    CREATE TABLE workflows (id TEXT PRIMARY KEY, row TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    PRAGMA user_version = 4;
+";
+
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
 /// How many pages the log may have before the writer folds what is left of it into the database and it begins anew. By
@@ -72,7 +78,10 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
     connection.set_prepared_statement_cache_capacity(48);
     let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match layout {
-        0 => connection.execute_batch(&format!("BEGIN IMMEDIATE; {SCHEMA} {SCHEMA_2} {SCHEMA_3} COMMIT;"))?,
+        0 => {
+            let all = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4].concat();
+            connection.execute_batch(&format!("BEGIN IMMEDIATE; {all} COMMIT;"))?;
+        }
         LAYOUT => {}
         older @ 1..LAYOUT => migrate(&connection, path, older)?,
         newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
@@ -109,12 +118,7 @@ fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), Stor
         make_copy(connection, &copy, layout, last)?;
     }
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    let migrated = match layout {
-        1 => connection.execute_batch(SCHEMA_2).map_err(StoreFault::from).and_then(|()| rewrite_agents(connection)),
-        _ => Ok(()),
-    };
-    let migrated = migrated.and_then(|()| connection.execute_batch(SCHEMA_3).map_err(StoreFault::from));
-    match migrated {
+    match add_layouts(connection, layout) {
         Ok(()) => Ok(connection.execute_batch("COMMIT")?),
         Err(fault) => {
             // What cannot be rolled back is gone with the connection, which is dropped.
@@ -122,6 +126,18 @@ fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), Stor
             Err(fault)
         }
     }
+}
+
+/// What every later layout added, in order.
+fn add_layouts(connection: &Connection, layout: i64) -> Result<(), StoreFault> {
+    if layout < 2 {
+        connection.execute_batch(SCHEMA_2)?;
+        rewrite_agents(connection)?;
+    }
+    if layout < 3 {
+        connection.execute_batch(SCHEMA_3)?;
+    }
+    Ok(connection.execute_batch(SCHEMA_4)?)
 }
 
 /// Makes a copy, under another name until it is whole.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Ticket};
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 
 use super::store::{
@@ -31,6 +31,7 @@ struct Held {
     executions: BTreeMap<u64, u64>,
     keys: BTreeMap<String, OperatorKey>,
     runs: BTreeMap<String, Run>,
+    workflows: BTreeMap<String, WorkflowHead>,
     texts: BTreeMap<(String, u64), KeptText>,
     outbox: BTreeMap<u64, Outgoing>,
 }
@@ -103,6 +104,10 @@ impl Txn for MemoryTxn<'_> {
         Ok(self.held.runs.get(agent).cloned())
     }
 
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        Ok(self.held.workflows.get(id).cloned())
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         let count = self.held.texts.keys().filter(|(owner, _)| owner == agent).count();
         Ok(u64::try_from(count).unwrap_or(u64::MAX))
@@ -131,6 +136,7 @@ impl Txn for MemoryTxn<'_> {
         held.executions.extend(changes.executions);
         held.keys.extend(changes.keys.into_iter().map(|key| (key.key_id.clone(), key)));
         held.runs.extend(changes.runs);
+        held.workflows.extend(changes.workflows.into_iter().map(|head| (head.id.clone(), head)));
         held.texts.extend(changes.texts.into_iter().map(|text| ((text.agent.clone(), text.index), text)));
         for (agent, index) in changes.forgotten {
             if held.texts.get(&(agent.clone(), index)).is_some_and(|text| text.until.is_some()) {
@@ -217,6 +223,16 @@ impl Reader for MemoryStore {
         Ok(later.take(count).map(|(agent, run)| (agent.clone(), run.clone())).collect())
     }
 
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        Ok(self.held().workflows.get(id).cloned())
+    }
+
+    fn workflows(&mut self, after: &str, count: usize) -> Result<Vec<WorkflowHead>, StoreFault> {
+        let held = self.held();
+        let later = held.workflows.iter().filter(|(id, _)| id.as_str() > after);
+        Ok(later.take(count).map(|(_, head)| head.clone()).collect())
+    }
+
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
         let held = self.held();
         let later = held.texts.iter().filter(|((agent, index), _)| (agent.as_str(), *index) > after);
@@ -252,6 +268,7 @@ impl Reader for MemoryStore {
             executions: held.executions.iter().map(|(decision, report)| (*decision, *report)).collect(),
             keys: held.keys.values().cloned().collect(),
             runs: held.runs.iter().map(|(agent, run)| (agent.clone(), run.clone())).collect(),
+            workflows: held.workflows.iter().map(|(id, head)| (id.clone(), head.clone())).collect(),
             tokens: held.agents.iter().map(|(id, agent)| (id.clone(), agent.token)).collect(),
             without_totals: false,
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),

@@ -13,7 +13,7 @@ use std::time::Duration;
 use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
 };
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 use interlock_core::{Digest, json};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -220,6 +220,10 @@ impl Txn for SqliteTxn<'_> {
         read_run(self.connection, agent)
     }
 
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        read_workflow(self.connection, id)
+    }
+
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault> {
         let mut statement = self.connection.prepare_cached("SELECT count(*) FROM texts WHERE agent = ?1")?;
         to_u64(statement.query_row([agent], |row| row.get(0))?)
@@ -277,7 +281,7 @@ impl Txn for SqliteTxn<'_> {
 }
 
 impl SqliteTxn<'_> {
-    /// Tickets, executions and keys: few, so nothing is done where there are none.
+    /// Tickets, runs, workflows, executions and keys: few, so nothing is done where there are none.
     fn write_tickets(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         for ticket in &changes.tickets {
             let replace = "INSERT OR REPLACE INTO tickets (number, id, agent, undecided, expires, row)
@@ -290,6 +294,10 @@ impl SqliteTxn<'_> {
         for (agent, run) in &changes.runs {
             let replace = "INSERT OR REPLACE INTO runs (agent, row) VALUES (?1, ?2)";
             self.connection.prepare_cached(replace)?.execute(params![agent, to_text(run)?])?;
+        }
+        for head in &changes.workflows {
+            let replace = "INSERT OR REPLACE INTO workflows (id, row) VALUES (?1, ?2)";
+            self.connection.prepare_cached(replace)?.execute(params![head.id, to_text(head)?])?;
         }
         for (token, agent) in &changes.tokens {
             write_token(self.connection, *token, agent)?;
@@ -454,6 +462,12 @@ fn read_ticket(connection: &Connection, id: &str) -> Result<Option<Ticket>, Stor
 fn read_run(connection: &Connection, agent: &str) -> Result<Option<Run>, StoreFault> {
     let mut statement = connection.prepare_cached("SELECT row FROM runs WHERE agent = ?1")?;
     let row: Option<String> = statement.query_row([agent], |row| row.get(0)).optional()?;
+    row.map(|row| from_text(&row)).transpose()
+}
+
+fn read_workflow(connection: &Connection, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+    let mut statement = connection.prepare_cached("SELECT row FROM workflows WHERE id = ?1")?;
+    let row: Option<String> = statement.query_row([id], |row| row.get(0)).optional()?;
     row.map(|row| from_text(&row)).transpose()
 }
 

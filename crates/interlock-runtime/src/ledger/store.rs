@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 
 /// The store failed. Whatever was in progress is not recorded, or turns out to be; it was not answered either way.
@@ -58,6 +58,8 @@ pub trait Txn {
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault>;
     /// What is known of a coding agent's calls.
     fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault>;
+    /// The newest workflow under an id.
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault>;
     /// How many texts of an agent are kept.
     fn texts_count(&mut self, agent: &str) -> Result<u64, StoreFault>;
     /// Writes everything a batch changed.
@@ -96,6 +98,10 @@ pub trait Reader: Send {
     fn run(&mut self, agent: &str) -> Result<Option<Run>, StoreFault>;
     /// Runs by agent, after one of them, at most so many.
     fn runs(&mut self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault>;
+    /// The newest workflow under an id.
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault>;
+    /// The newest workflows by id, after one of them, at most so many.
+    fn workflows(&mut self, after: &str, count: usize) -> Result<Vec<WorkflowHead>, StoreFault>;
     /// Texts that are kept, after one of them (agent, entry), at most so many.
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault>;
     /// The text that is kept beside an entry.
@@ -127,6 +133,8 @@ pub struct Rows {
     pub keys: Vec<OperatorKey>,
     /// The runs, by agent.
     pub runs: Vec<(String, Run)>,
+    /// The newest workflows, by id.
+    pub workflows: Vec<(String, WorkflowHead)>,
     /// Whose token has which SHA-256.
     pub tokens: Vec<(String, Digest)>,
     /// The agents' rows are of the first layout, which counted no totals.
@@ -197,6 +205,8 @@ pub struct Changes {
     pub keys: Vec<OperatorKey>,
     /// Runs as they are afterwards, by agent.
     pub runs: Vec<(String, Run)>,
+    /// Workflows that are the newest under their ids now.
+    pub workflows: Vec<WorkflowHead>,
     /// Texts that are kept.
     pub texts: Vec<KeptText>,
     /// Texts that nobody needs any more, unless they are kept for ever: agent, entry.

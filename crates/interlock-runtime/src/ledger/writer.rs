@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use interlock_core::action::{Agent, Merits, Millis, Ticket};
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, leaf_hash};
+use interlock_core::ledger::{
+    Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, WorkflowHead, leaf_hash,
+};
 use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
 
@@ -299,6 +301,16 @@ impl Ledger {
     /// Runs by agent, after one of them, at most so many.
     pub fn runs(&self, after: &str, count: usize) -> Result<Vec<(String, Run)>, StoreFault> {
         lock(&self.shared.long_reader).runs(after, count)
+    }
+
+    /// The newest workflow under an id.
+    pub fn workflow(&self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        lock(&self.shared.reader).workflow(id)
+    }
+
+    /// The newest workflows by id, after one of them, at most so many.
+    pub fn workflows(&self, after: &str, count: usize) -> Result<Vec<WorkflowHead>, StoreFault> {
+        lock(&self.shared.long_reader).workflows(after, count)
     }
 
     /// A ticket as last committed.

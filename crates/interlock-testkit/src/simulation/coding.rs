@@ -127,6 +127,16 @@ impl Coding {
                 session: random.one_in(5).then(|| "s1".to_owned()),
                 by: ann(),
             },
+            18 | 19 if random.one_in(4) => {
+                let workflow = Arc::clone(random.pick(&self.workflows));
+                return Command::RegisterWorkflow { workflow, by: ann() };
+            }
+            18 | 19 if random.one_in(5) => RunChange::StartRegistered {
+                workflow: (*random.pick(&["simulated", "simulated", "unknown"])).to_owned(),
+                run_id: format!("run_{:032}", self.count),
+                session: None,
+                by: ann(),
+            },
             18..=20 => {
                 let states = ["planning", "working", "done", "nowhere"];
                 let steer = match random.below(8) {
@@ -286,6 +296,8 @@ pub(super) struct Runs<'a> {
     agreed: BTreeMap<&'a str, (Digest, Digest, u64)>,
     /// Allowances that hold for one call.
     once: BTreeSet<&'a str>,
+    /// The workflow that was registered last under each id, and how many were.
+    registered: BTreeMap<&'a str, (&'a str, u64)>,
     /// How many calls passed, and how many moves were made.
     pub(super) passed: usize,
     pub(super) moves: usize,
@@ -398,6 +410,13 @@ impl<'a> Runs<'a> {
             Body::AllowanceTaken(taken) => {
                 self.once.remove(taken.allowance_id.as_str());
             }
+            Body::WorkflowRegistered(registered) => {
+                let (newest, count) = self.registered.entry(&registered.id).or_insert(("", 0));
+                if *newest == registered.workflow || registered.version != *count + 1 {
+                    return wrong("a workflow was registered that was the newest already, or not as the next one");
+                }
+                (*newest, *count) = (&registered.workflow, registered.version);
+            }
             Body::Ruled(ruled) => return self.check_call(agent, entry, ruled),
             _ => {}
         }
@@ -467,6 +486,12 @@ impl<'a> Runs<'a> {
 
     /// The rows say what was counted.
     pub(super) fn compare(&self, reader: &mut dyn Reader) -> Result<(), String> {
+        let heads = reader.workflows("", usize::MAX).map_err(|fault| fault.to_string())?;
+        let theirs: Vec<_> = heads.iter().map(|head| (head.id.as_str(), head.digest, head.version)).collect();
+        let ours = self.registered.iter().map(|(id, (text, count))| (*id, Digest::of(&[text]), *count));
+        if theirs != ours.collect::<Vec<_>>() {
+            return Err(format!("the registered workflows are {theirs:?}, and others were counted"));
+        }
         for (agent, counted) in &self.by_agent {
             let run = reader.run(agent).map_err(|fault| fault.to_string())?.unwrap_or_default();
             let Some(position) = &run.position else { continue };

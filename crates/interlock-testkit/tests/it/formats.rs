@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, EntryError, Frontier, leaf_hash};
+use interlock_core::workflow::Workflow;
 use interlock_runtime::attestation::{AttestationKeys, FILE_NAME, Jwks, verify};
-use interlock_runtime::ledger::{Checkpoint, LedgerKey, Recorded, SqliteReader, SqliteStore, verify as verify_ledger};
+use interlock_runtime::ledger::{
+    Checkpoint, LedgerKey, Reader, Recorded, SqliteReader, SqliteStore, verify as verify_ledger,
+};
 use interlock_testkit::gate::{create_key, register};
 use interlock_testkit::repository;
-use interlock_testkit::service::Server;
+use interlock_testkit::service::{OPERATOR_KEY, Server};
 
 fn golden(name: &str) -> String {
     let path: PathBuf = repository().join("crates/interlock-testkit/tests/golden").join(name);
@@ -135,6 +138,21 @@ fn entries_of_format_3() {
 }
 
 #[test]
+fn entries_of_registered_workflows_of_format_3() {
+    let golden = golden("entries-3-workflows.jsonl");
+    assert_eq!(golden.lines().count(), 3);
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!((entry.format, format!("{:?}", entry.kind)), (3, "WorkflowRegistered".to_owned()));
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+        let registered = entry.body.workflow_registered().expect("a workflow");
+        let workflow = Workflow::from_text(&registered.workflow).expect("a workflow");
+        assert_eq!((workflow.digest(), workflow.id()), (registered.digest, registered.id.as_str()));
+        assert_eq!(workflow.text(), registered.workflow);
+    }
+}
+
+#[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
     for (old, new) in [("\"format\":1", "\"format\":4"), ("\"rules\":1", "\"rules\":4")] {
@@ -174,7 +192,7 @@ fn attestations_and_their_keys_of_format_1() {
     assert_eq!(tokens.lines().nth(1), Some(again.as_str()), "signed as it was signed");
 }
 
-/// Every table and what is in it, as text; `runs` is new in the third layout.
+/// Every table and what is in it, as text; `runs` is new in the third layout, `workflows` in the fourth.
 fn tables(path: &Path) -> BTreeMap<String, Vec<String>> {
     let connection = rusqlite::Connection::open(path).expect("a database");
     let mut names =
@@ -193,7 +211,8 @@ fn tables(path: &Path) -> BTreeMap<String, Vec<String>> {
         found.sort();
         found
     };
-    names.iter().filter(|name| *name != "runs").map(|name| (name.clone(), rows_of(name))).collect()
+    let later = |name: &&String| !["runs", "workflows"].contains(&name.as_str());
+    names.iter().filter(later).map(|name| (name.clone(), rows_of(name))).collect()
 }
 
 /// A database as the second layout had it: rulings of the first format, then tickets, texts and keys.
@@ -218,13 +237,15 @@ fn layout_2(directory: &Path) -> PathBuf {
     let path = directory.join("ledger.db");
     let connection = rusqlite::Connection::open(&path).expect("a database");
     connection
-        .execute_batch("DROP TABLE runs; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);")
+        .execute_batch(
+            "DROP TABLE runs; DROP TABLE workflows; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);",
+        )
         .expect("older");
     path
 }
 
 #[test]
-fn a_database_of_layout_2_becomes_one_of_layout_3_and_keeps_everything() {
+fn a_database_of_layout_2_becomes_one_of_layout_4_and_keeps_everything() {
     let scratch = tempfile::tempdir().expect("a directory");
     let path = layout_2(scratch.path());
     let before = tables(&path);
@@ -248,7 +269,7 @@ fn a_database_of_layout_2_becomes_one_of_layout_3_and_keeps_everything() {
         let connection = rusqlite::Connection::open(path).expect("a database");
         connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("a version")
     };
-    assert_eq!((version(&path), version(&copy)), (3, 2));
+    assert_eq!((version(&path), version(&copy)), (4, 2));
     let copied = tables(&copy);
     assert!(copied.iter().all(|(name, rows)| name == "kept" || *rows == before[name]), "the copy differs");
     assert_eq!(fs::metadata(&copy).expect("a file").permissions().mode() & 0o777, 0o600);
@@ -259,4 +280,45 @@ fn a_database_of_layout_2_becomes_one_of_layout_3_and_keeps_everything() {
     // And a second time nothing happens.
     drop(SqliteStore::open(scratch.path()).expect("opened"));
     assert_eq!(tables(&path), before);
+}
+
+#[test]
+fn a_database_of_layout_3_becomes_one_of_layout_4_and_keeps_everything() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let bundle = || Bundle::load("", &BTreeMap::new(), false).expect("a bundle");
+    let start = || Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), None, bundle());
+    let flow = r#"{"id":"w","initial":"a","states":{"a":{"on":{"END":"z"}},"z":{"type":"final"}}}"#;
+    let key = [("x-api-key", OPERATOR_KEY)];
+    let run = {
+        let server = start();
+        let body = format!(r#"{{"host":"codex","project":"/srv/shop","workflow":{flow}}}"#);
+        let started = server.client().send("POST", "/runs", &key, &body).expect("an answer");
+        assert_eq!(started.status, 201, "{}", started.body);
+        started.body
+    };
+    let path = scratch.path().join("ledger.db");
+    let connection = rusqlite::Connection::open(&path).expect("a database");
+    let older = "DROP TABLE workflows; PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE);";
+    connection.execute_batch(older).expect("older");
+    drop(connection);
+    let before = tables(&path);
+    // It can be audited and asked as it is.
+    let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
+    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    assert_eq!((reader.workflow("w"), reader.workflows("", 9)), (Ok(None), Ok(Vec::new())));
+    drop(reader);
+    drop(SqliteStore::open(scratch.path()).expect("migrated"));
+    assert_eq!(tables(&path), before);
+    assert_eq!(tables(&scratch.path().join("ledger-layout-3.db")), before, "the copy");
+    let server = start();
+    let mut client = server.client();
+    let shown = client.send("GET", "/runs", &key, "").expect("an answer");
+    assert!(shown.body.contains(&run), "{}", shown.body);
+    let registered = client.send("POST", "/workflows", &key, &format!(r#"{{"workflow":{flow}}}"#)).expect("an answer");
+    assert_eq!(registered.status, 201, "{}", registered.body);
+    drop(server);
+    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

@@ -30,6 +30,7 @@ mod tickets;
 mod typed_loading;
 mod workflow_load;
 mod workflow_machine;
+mod workflows;
 
 #[test]
 fn the_shipped_example_runs() {

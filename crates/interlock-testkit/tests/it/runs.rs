@@ -382,6 +382,52 @@ fn tests_pass(fixture: &Fixture, number: u32) {
 }
 
 #[test]
+fn a_registered_workflow_governs_the_runs_that_are_started_with_it_and_no_others() {
+    let tighter = FLOW.replace(r#"["Read","Bash"]"#, r#"["Read"]"#);
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let start = |id: &str| {
+            let (workflow, run_id) = (id.to_owned(), "run_0123456789abcdef0123456789abcdef".to_owned());
+            fixture.change(RunChange::StartRegistered { workflow, run_id, session: None, by: ann() })
+        };
+        let register = |text: &str| {
+            let answer = fixture.submit(Command::RegisterWorkflow { workflow: workflow(text), by: ann() });
+            let Answer::Recorded(recorded) = answer else { panic!("not recorded: {answer:?}") };
+            let registered = recorded.entry.body.workflow_registered().expect("a workflow").clone();
+            (registered.version, recorded.index, recorded.replayed)
+        };
+        assert!(matches!(start("fix"), Answer::Refused(Code::WorkflowNoRun)));
+        let (first, size) = (register(FLOW), fixture.ledger.size());
+        assert_eq!(first, (1, size - 1, false));
+        assert_eq!((register(FLOW), fixture.ledger.size()), ((1, size - 1, true), size), "nothing new");
+        assert!(matches!(start("Fix"), Answer::Refused(Code::WorkflowNoRun)), "an id is exact");
+        assert!(matches!(start("fix"), Answer::Recorded(_)));
+        assert!(fixture.passes(&ask("Bash", "ls")));
+        assert_eq!(fixture.decides(&ask("Edit", "a")), ("DENIED", Some(Code::WorkflowTool)));
+        // A newer one is for new runs.
+        assert_eq!(register(&tighter).0, 2);
+        assert!(fixture.passes(&ask("Bash", "ls again")), "the run keeps its own");
+        assert!(matches!(start("fix"), Answer::Recorded(_)));
+        assert_eq!(fixture.decides(&ask("Bash", "ls")), ("DENIED", Some(Code::WorkflowTool)));
+        assert!(matches!(fixture.event("READY", "{}", None), TransitionOutcome::Moved { .. }));
+        assert_eq!(fixture.state(), "working");
+        // The first one again is the third.
+        assert_eq!((register(FLOW).0, register(FLOW).2), (3, true));
+        let head = fixture.ledger.workflow("fix").expect("read").expect("a workflow");
+        assert_eq!((head.version, head.digest, head.states), (3, workflow(FLOW).digest(), 3));
+        // A key that counts no more registers and starts nothing.
+        let by = Actor { name: "gone".to_owned(), key_id: Some("key_0".to_owned()) };
+        let size = fixture.ledger.size();
+        let refused = fixture.submit(Command::RegisterWorkflow { workflow: workflow(&tighter), by: by.clone() });
+        assert!(matches!(refused, Answer::Refused(Code::Operator)), "{refused:?}");
+        let change =
+            RunChange::StartRegistered { workflow: "fix".to_owned(), run_id: "run_1".to_owned(), session: None, by };
+        assert!(matches!(fixture.change(change), Answer::Refused(Code::Operator)));
+        assert_eq!(fixture.ledger.size(), size);
+    });
+}
+
+#[test]
 fn a_run_goes_along_its_definition_and_nowhere_else() {
     on_every_store(|fixture| {
         fixture.enrol(Mode::Enforce, BudgetLimits::default());

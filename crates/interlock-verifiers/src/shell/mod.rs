@@ -12,6 +12,7 @@
 //! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
+//! | what workflows ask about lines | `judge.rs` |
 //! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs` |
 //!
 //! ```
@@ -36,6 +37,7 @@ mod find;
 mod git;
 mod git_settings;
 mod jobs;
+mod judge;
 mod lists;
 mod options;
 mod parse;

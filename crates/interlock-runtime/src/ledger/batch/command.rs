@@ -86,6 +86,13 @@ pub enum Command {
         /// The change.
         change: RunChange,
     },
+    /// Make a workflow the newest under its id, unless it is.
+    RegisterWorkflow {
+        /// The workflow.
+        workflow: Arc<Workflow>,
+        /// Who.
+        by: Actor,
+    },
     /// These events need no more delivery; nothing is recorded.
     Delivered(Vec<u64>),
 }
@@ -136,6 +143,17 @@ pub enum RunChange {
     Start {
         /// The workflow.
         workflow: Arc<Workflow>,
+        /// The new run.
+        run_id: String,
+        /// Only calls of this session are in it.
+        session: Option<String>,
+        /// Who.
+        by: Actor,
+    },
+    /// The newest workflow under an id is put in force.
+    StartRegistered {
+        /// The workflow's id.
+        workflow: String,
         /// The new run.
         run_id: String,
         /// Only calls of this session are in it.
@@ -297,7 +315,8 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
         | Command::RevokeKey(KeyRevoked { by, .. })
         | Command::RotateSigningKey(SigningKeyRotated { by, .. }) => Some((by, &[Role::Admin])),
         Command::CreateKey(key) => Some((&key.created_by, &[Role::Admin])),
-        Command::ChangeRun { change: RunChange::Start { by, .. }, .. }
+        Command::RegisterWorkflow { by, .. }
+        | Command::ChangeRun { change: RunChange::Start { by, .. } | RunChange::StartRegistered { by, .. }, .. }
         | Command::ChangeRun { change: RunChange::Steer(RunSteered { by, .. }), .. }
         | Command::ChangeRun { change: RunChange::Disallow(AllowanceTaken { by, .. }), .. } => {
             Some((by, &[Role::Admin]))

@@ -4,19 +4,20 @@
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Agent, CallRuling, CallSnapshot, Conversation, Decision, Evidence, Figures, Millis, Mode, Ruling, decide_call,
-    is_violation,
+    Actor, Agent, CallRuling, CallSnapshot, Conversation, Decision, Evidence, Figures, Millis, Mode, Ruling,
+    decide_call, is_violation,
 };
 use interlock_core::ledger::{
-    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, Steer, TransitionOutcome, Transitioned, apply_ruled,
-    apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run,
+    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, Steer, TransitionOutcome, Transitioned, WorkflowHead,
+    WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned,
+    apply_transitioned_run, apply_workflow_registered, leaf_hash,
 };
 use interlock_core::rule::{SELF_RULE, Then};
 use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, Step, TransitionAsked, Workflow, transition};
 use interlock_core::{Code, Digest};
 
 use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
-use super::{Answer, Batch, Chain, Trouble, digest_of_text};
+use super::{Answer, Batch, Chain, Recorded, Trouble, digest_of_text};
 use crate::ledger::store::StoreFault;
 
 /// How many workflows the writer remembers, resolved.
@@ -168,9 +169,13 @@ impl Batch<'_> {
         let mut run = self.run_row(id)?;
         let (body, workflow) = match change {
             RunChange::Start { workflow, run_id, session, by } => {
-                let text = workflow.text().to_owned();
-                let started = RunStarted { run_id, workflow: text, session, by };
-                (Body::RunStarted(Box::new(started)), Some(workflow))
+                (started(&workflow, run_id, session, by), Some(workflow))
+            }
+            RunChange::StartRegistered { workflow, run_id, session, by } => {
+                let Some(workflow) = self.registered_workflow(&workflow)? else {
+                    return Ok(Answer::Refused(Code::WorkflowNoRun));
+                };
+                (started(&workflow, run_id, session, by), Some(workflow))
             }
             RunChange::Steer(steered) => {
                 let workflow = self.workflow_of(&run)?;
@@ -216,6 +221,51 @@ impl Batch<'_> {
         Ok(answer)
     }
 
+    /// Makes a workflow the newest under its id. One that is that already is answered with its entry.
+    pub(super) fn register_workflow(&mut self, workflow: &Workflow, by: Actor) -> Result<Answer, Trouble> {
+        let newest = self.workflow_head(workflow.id())?;
+        let registered = match (WorkflowRegistered::after(newest.as_ref(), workflow, by), newest) {
+            (Some(registered), _) => registered,
+            (None, Some(newest)) => return self.registration(newest.entry).map(Box::new).map(Answer::Recorded),
+            (None, None) => return Err(Trouble::Internal),
+        };
+        let (now, index) = (self.state.clock, self.next_index());
+        let head = apply_workflow_registered(&registered, workflow, now, index);
+        let answer = self.append(Entry::new(None, now, Body::WorkflowRegistered(Box::new(registered))))?;
+        self.workflows.insert(head.id.clone(), head);
+        Ok(answer)
+    }
+
+    /// An earlier registration.
+    fn registration(&mut self, index: u64) -> Result<Recorded, Trouble> {
+        let bytes = self.entry_bytes(index)?.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, corrected: None })
+    }
+
+    fn workflow_head(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        match self.workflows.get(id) {
+            Some(head) => Ok(Some(head.clone())),
+            None => self.txn.workflow(id),
+        }
+    }
+
+    /// The newest workflow under an id.
+    fn registered_workflow(&mut self, id: &str) -> Result<Option<Arc<Workflow>>, Trouble> {
+        let Some(head) = self.workflow_head(id)? else { return Ok(None) };
+        if let Some(known) = self.state.workflows.find(head.digest).filter(|known| known.id() == id) {
+            return Ok(Some(known));
+        }
+        let Recorded { entry, .. } = self.registration(head.entry)?;
+        let registered = entry.body.workflow_registered().ok_or(Trouble::Internal)?;
+        let workflow = Workflow::from_text(&registered.workflow).map_err(|_| Trouble::Internal)?;
+        // What was asked for, or nothing, whatever a row says.
+        if workflow.digest() != head.digest || workflow.id() != id {
+            return Err(Trouble::Internal);
+        }
+        Ok(Some(Arc::new(workflow)))
+    }
+
     pub(super) fn run_row(&mut self, agent: &str) -> Result<Run, StoreFault> {
         match self.runs.get(agent) {
             Some(run) => Ok(run.clone()),
@@ -237,6 +287,10 @@ impl Batch<'_> {
         self.state.workflows.add(Arc::clone(&workflow));
         Ok(Some(workflow))
     }
+}
+
+fn started(workflow: &Workflow, run_id: String, session: Option<String>, by: Actor) -> Body {
+    Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, by }))
 }
 
 /// What a transition leads to. Of one that waits, ticket and expiry are filled in by the caller.

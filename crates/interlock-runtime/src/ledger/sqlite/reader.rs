@@ -5,13 +5,13 @@ use std::path::Path;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Ticket};
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead};
+use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::{
     DATABASE_NAME, agent_of_row, from_text, frontier_of, read_agent, read_conversation, read_execution, read_heads,
-    read_keys, read_run, read_ticket, to_i64, to_u64,
+    read_keys, read_run, read_ticket, read_workflow, to_i64, to_u64,
 };
 use crate::ledger::layout::{BUSY_TIME_MAX, LAYOUT};
 use crate::ledger::store::{KeptText, Outgoing, Reader, Rows, StoreFault, TicketQuery};
@@ -171,6 +171,24 @@ impl Reader for SqliteReader {
         .collect()
     }
 
+    fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+        if self.layout < 4 {
+            return Ok(None);
+        }
+        read_workflow(&self.connection, id)
+    }
+
+    fn workflows(&mut self, after: &str, count: usize) -> Result<Vec<WorkflowHead>, StoreFault> {
+        if self.layout < 4 {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT row FROM workflows WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![after, limit], |row| row.get::<_, String>(0))?;
+        rows.map(|row| from_text(&row?)).collect()
+    }
+
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
         if self.layout < 2 {
             return Ok(Vec::new());
@@ -257,6 +275,7 @@ impl Reader for SqliteReader {
             executions: Vec::new(),
             keys: Vec::new(),
             runs: Vec::new(),
+            workflows: Vec::new(),
             tokens: Vec::new(),
             without_totals: self.layout < 2,
         };
@@ -288,6 +307,15 @@ impl Reader for SqliteReader {
             Ok((agent, from_text(&row)?))
         });
         rows.runs = runs.collect::<Result<Vec<_>, StoreFault>>()?;
+        if self.layout < 4 {
+            return Ok(rows);
+        }
+        let mut select = txn.prepare("SELECT id, row FROM workflows")?;
+        let workflows = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?.map(|row| {
+            let (id, row) = row?;
+            Ok((id, from_text(&row)?))
+        });
+        rows.workflows = workflows.collect::<Result<Vec<_>, StoreFault>>()?;
         Ok(rows)
     }
 }

@@ -1,0 +1,32 @@
+//! Workflows that are registered under their ids: the newest of each, and what looks wrong with it under the bundle in
+//! force.
+
+use interlock_core::ledger::{Entry, WorkflowHead};
+use interlock_core::workflow::{Finding, Workflow, analyse};
+use interlock_verifiers::shell::Setting;
+
+use crate::gate::Gate;
+use crate::ledger::StoreFault;
+
+impl Gate {
+    /// The newest workflow under an id, with its row.
+    pub fn registered(&self, id: &str) -> Result<Option<(WorkflowHead, Workflow)>, StoreFault> {
+        let Some(head) = self.ledger().workflow(id)? else { return Ok(None) };
+        let lost = || StoreFault(format!("entry {} has not the workflow that its row speaks of", head.entry));
+        let bytes = self.ledger().entry(head.entry)?.ok_or_else(lost)?;
+        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let registered = entry.body.workflow_registered().ok_or_else(lost)?;
+        let workflow = Workflow::from_text(&registered.workflow).map_err(|_| lost())?;
+        // A person decides on what is shown, so it must be what a run would be started with.
+        if workflow.digest() != head.digest || workflow.id() != id {
+            return Err(lost());
+        }
+        Ok(Some((head, workflow)))
+    }
+
+    /// What looks wrong with a workflow, command lines read as the bundle in force reads them; nothing if the verifiers
+    /// refuse it.
+    pub fn findings(&self, workflow: &Workflow) -> Option<Vec<Finding>> {
+        self.with_ground(|ground| analyse(workflow, &Setting::with(ground.commands.clone())))
+    }
+}
