@@ -44,6 +44,7 @@ impl HttpMetrics {
             ("interlock_ledger_batches_total", "counter", "Batches committed.", read(&metrics.batches)),
             ("interlock_ledger_commands_total", "counter", "Commands in committed batches.", read(&metrics.commands)),
             ("interlock_ledger_batch_microseconds_total", "counter", "Time in batches, commit included.", read(&metrics.batch_micros)),
+            ("interlock_ledger_commit_microseconds_total", "counter", "Time in commits, the disk included.", read(&metrics.commit_micros)),
             ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
             ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
             ("interlock_log_dropped_total", "counter", "Lines of the log that were not written.", log_dropped),

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
@@ -48,6 +48,7 @@ pub struct SqliteStore {
     remembered: Remembered,
     folding: Folding,
     since_tidied: bool,
+    commit_time: Duration,
     /// Something was removed that must not stay readable in the log.
     to_purge: bool,
 }
@@ -102,6 +103,7 @@ impl SqliteStore {
             connection,
             remembered: Remembered::default(),
             since_tidied: false,
+            commit_time: Duration::ZERO,
             to_purge: false,
         })
     }
@@ -115,6 +117,7 @@ impl Store for SqliteStore {
             connection: &self.connection,
             remembered: &mut self.remembered,
             folding: &mut self.folding,
+            commit_time: &mut self.commit_time,
             to_purge: &mut self.to_purge,
             open: true,
         }))
@@ -147,12 +150,17 @@ impl Store for SqliteStore {
             self.to_purge = !matches!(busy, Ok(0));
         }
     }
+
+    fn commit_time(&self) -> Duration {
+        self.commit_time
+    }
 }
 
 struct SqliteTxn<'a> {
     connection: &'a Connection,
     remembered: &'a mut Remembered,
     folding: &'a mut Folding,
+    commit_time: &'a mut Duration,
     to_purge: &'a mut bool,
     open: bool,
 }
@@ -271,7 +279,9 @@ impl Txn for SqliteTxn<'_> {
     }
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
+        let start = Instant::now();
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        *self.commit_time = start.elapsed();
         self.open = false;
         let rows = changes.agents.len().saturating_add(changes.conversations.len());
         self.folding.committed(rows.saturating_add(changes.entries.len()));

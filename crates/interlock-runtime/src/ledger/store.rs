@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
@@ -36,6 +37,11 @@ pub trait Store: Send {
 
     /// Called about once a second, busy or not: what was removed must not stay readable in the files.
     fn purge(&mut self) {}
+
+    /// How long the last commit took, the disk included; nothing without a disk.
+    fn commit_time(&self) -> Duration {
+        Duration::ZERO
+    }
 }
 
 /// One transaction: reads see its own beginning, writes are there after `commit` or not at all.

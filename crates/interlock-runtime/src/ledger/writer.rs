@@ -26,8 +26,11 @@ use crate::clock::{Clock, Entropy};
 
 /// How many commands may wait; more are refused.
 pub const QUEUE_LEN: usize = 4096;
-/// How many commands one transaction takes.
-const BATCH_LEN: usize = 512;
+/// How many commands one transaction takes: while it is decided, those who are answered from the one before it ask again,
+/// and no processor stands still.
+const BATCH_LEN: usize = 128;
+/// The same if the disk takes longer than all the rest: then the fewer transactions, the better.
+const BATCH_LEN_MAX: usize = 512;
 /// A checkpoint is written at most this often.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 /// Unauthenticated requests are counted in one entry this often.
@@ -64,6 +67,8 @@ pub struct LedgerMetrics {
     pub commands: AtomicU64,
     /// Microseconds spent in batches, commit included.
     pub batch_micros: AtomicU64,
+    /// Microseconds of them in commits, which is writing to the disk and waiting for it.
+    pub commit_micros: AtomicU64,
     /// Batches that failed.
     pub faults: AtomicU64,
     /// Commands refused because the queue was full.
@@ -202,6 +207,7 @@ impl Ledger {
             sealed: None,
             sealed_at: now.checked_sub(CHECKPOINT_INTERVAL).unwrap_or(now),
             counted_at: now,
+            is_disk_slow: false,
         };
         let spawned = thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(&jobs));
         let thread = spawned.map_err(RecoveryFault::Checkpoint)?;
@@ -528,6 +534,8 @@ struct Writer {
     sealed: Option<u64>,
     sealed_at: Instant,
     counted_at: Instant,
+    /// The last batch took longer to commit than all the rest of it.
+    is_disk_slow: bool,
 }
 
 /// Ends the process if the writer dies: nobody could record anything any more.
@@ -559,7 +567,8 @@ impl Writer {
                 }
             }
             let mut batch: Vec<Job> = first.into_iter().collect();
-            while batch.len() < BATCH_LEN
+            let most = if self.is_disk_slow { BATCH_LEN_MAX } else { BATCH_LEN };
+            while batch.len() < most
                 && let Ok(job) = jobs.try_recv()
             {
                 batch.push(job);
@@ -585,8 +594,12 @@ impl Writer {
         let (commands, replies): (Vec<_>, Vec<_>) = batch.into_iter().map(|job| (job.command, job.reply)).unzip();
         let start = Instant::now();
         let result = self.commit(commands);
+        let (whole, commit) = (start.elapsed(), self.store.commit_time());
+        self.is_disk_slow = commit > whole.saturating_sub(commit);
         let metrics = &self.shared.metrics;
-        metrics.batch_micros.fetch_add(u64::try_from(start.elapsed().as_micros()).unwrap_or(0), Ordering::Relaxed);
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(0);
+        metrics.batch_micros.fetch_add(micros(whole), Ordering::Relaxed);
+        metrics.commit_micros.fetch_add(micros(commit), Ordering::Relaxed);
         metrics.waiting.fetch_sub(count, Ordering::Relaxed);
         match result {
             Ok(answers) => {

@@ -152,10 +152,10 @@ fn long_texts_hold_nobody_up() {
     let body = r#"{"name":"a","type":"supervised","principal_id":"p"}"#;
     let mut agent = || register(&mut client, body).expect("an agent");
     let (busy, other) = (agent(), agent());
-    let terms: Vec<String> = (3..1_500).map(|number| format!("exp({number})")).collect();
-    let query = format!("{} = 1 to 1000 dp", terms.join("+"));
+    let terms: Vec<String> = (3..300).map(|number| format!("exp({number})")).collect();
+    let query = format!("{} = 1 to 100 dp", terms.join("+"));
     let answered = Arc::new(AtomicUsize::new(0));
-    let threads: Vec<_> = (0..12)
+    let threads: Vec<_> = (0..8)
         .map(|number| {
             let (mut client, busy) = (fixture.server.client(), busy.clone());
             let (query, answered) = (query.clone(), Arc::clone(&answered));
@@ -174,7 +174,7 @@ fn long_texts_hold_nobody_up() {
     let short = verify(&mut client, &other, "short", 1, "2+2");
     let meanwhile = answered.load(Ordering::SeqCst).saturating_sub(before);
     assert!(short.body.contains("\"APPROVED\""), "{}", short.body);
-    assert!(before < 11 && meanwhile <= 2, "{before} before it, {meanwhile} of the long ones meanwhile");
+    assert!(before < 4 && meanwhile <= 3, "{before} before it, {meanwhile} of the long ones meanwhile");
     for thread in threads {
         assert_eq!(thread.join().expect("a thread").status, 200);
     }
