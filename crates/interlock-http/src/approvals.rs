@@ -88,9 +88,10 @@ pub(crate) async fn approval(
     let waiting = ledger.wait_for_ticket(&id, move || {
         let _ = sender.send(());
     });
-    let (ticket, _) = service.readable_ticket(&id, &credentials)?;
+    let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
     let now = ledger.now();
-    if wait > 0 && ticket.status(now) == TicketStatus::Pending {
+    let place = (reading == Reading::Agent).then(|| service.waits.enter(&ticket.agent));
+    if wait > 0 && ticket.status(now) == TicketStatus::Pending && !matches!(place, Some(None)) {
         let left = Duration::from_millis(ticket.expires_at.saturating_sub(now).saturating_add(1));
         let mut stopping = service.stopping.subscribe();
         tokio::select! {
@@ -99,6 +100,7 @@ pub(crate) async fn approval(
             _ = stopping.wait_for(|stopping| *stopping) => {}
         }
     }
+    drop(place);
     drop(waiting);
     blocking(move || {
         // Key or token may have been taken away meanwhile.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | which routes there are | `routes.rs` |
 //! | keys, tokens and who may do what | `auth.rs`, `keys.rs` |
-//! | tickets, trust, executions | `approvals.rs` |
+//! | tickets, who waits for them, trust, executions | `approvals.rs`, `waits.rs` |
 //! | what operators do about agents | `agents.rs` |
 //! | what was ruled | `activity.rs` |
 //! | checkpoint, entries and proofs | `audit.rs` |
@@ -52,6 +52,7 @@ mod server;
 mod state;
 mod telemetry;
 mod tls;
+mod waits;
 mod workflows;
 mod write;
 
@@ -96,6 +97,7 @@ pub struct Service {
     /// Held while somebody's merits are counted.
     counting: tokio::sync::Mutex<()>,
     long_texts: long_texts::LongTexts,
+    waits: waits::Waits,
 }
 
 /// A source of random bytes that can be shown.
@@ -140,6 +142,7 @@ impl Service {
             tree: Mutex::default(),
             counting: tokio::sync::Mutex::default(),
             long_texts: long_texts::LongTexts::default(),
+            waits: waits::Waits::default(),
         })
     }
 

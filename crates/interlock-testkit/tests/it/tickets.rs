@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -170,6 +171,37 @@ fn who_waits_hears_at_once_and_who_waits_in_vain_hears_in_time() {
     let began = Instant::now();
     let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &format!("/approvals/{open}?wait=1"), "");
     assert!(answer.body.contains(r#""status":"pending""#), "{}", answer.body);
+    assert!(began.elapsed() >= Duration::from_millis(900), "it did not wait");
+}
+
+/// An agent cannot take up the connections of all by waiting on them; what is beyond its share is answered at once.
+#[test]
+fn an_agent_has_only_so_many_requests_that_wait() {
+    let fixture = start("");
+    let ticket = text(&fixture.ask(1), "approval_id");
+    let (path, answered) = (format!("/approvals/{ticket}?wait=25"), AtomicUsize::new(0));
+    let wait = || {
+        let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &path, "");
+        answered.fetch_add(1, Ordering::SeqCst);
+        answer
+    };
+    let began = Instant::now();
+    thread::scope(|scope| {
+        let waiting: Vec<_> = (0..40).map(|_| scope.spawn(wait)).collect();
+        // Eight are beyond the 32 that one agent has.
+        while answered.load(Ordering::SeqCst) < 8 && began.elapsed() < Duration::from_secs(20) {
+            thread::sleep(Duration::from_millis(5));
+        }
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(answered.load(Ordering::SeqCst), 8, "answered at once");
+        fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
+        let heard = waiting.into_iter().map(|waiting| waiting.join().expect("a thread").body);
+        assert_eq!(heard.filter(|body| body.contains(r#""status":"approved""#)).count(), 32);
+    });
+    // Their places are free again.
+    let open = text(&fixture.ask(2), "approval_id");
+    let began = Instant::now();
+    fixture.as_agent(&mut fixture.server.client(), "GET", &format!("/approvals/{open}?wait=1"), "");
     assert!(began.elapsed() >= Duration::from_millis(900), "it did not wait");
 }
 
