@@ -65,6 +65,12 @@ impl Registration {
             let message = format!("this key registers agents of this type up to trust level {ceiling}");
             return Err(Refusal::new(Code::OperatorRole, message));
         }
+        // A ceiling on trust would be none if whoever is under it could list the tools that pass without it.
+        let looser = profile.permissions.loosens().or_else(|| profile.budget.loosens());
+        if let Some(field) = looser.filter(|_| operator.role != Role::Admin) {
+            let message = format!("{field} is more than the default; only an admin registers an agent with more");
+            return Err(Refusal::new(Code::OperatorRole, message));
+        }
         Ok(Registration { profile, trust })
     }
 }
@@ -91,7 +97,7 @@ fn permissions(given: Option<Value<'_>>) -> Result<Permissions, Refusal> {
         Some(names) => {
             let engine = |name: &String| Engine::parse(name).filter(|engine| *engine != Engine::ToolControl);
             let engines: Option<Vec<Engine>> = names.iter().map(engine).collect();
-            engines.ok_or_else(|| malformed("allowed_engines are math, logic, sql, code and fact"))?
+            engines.ok_or_else(|| malformed("allowed_engines are math, logic, sql, code, fact and shell"))?
         }
     };
     Ok(Permissions {

@@ -75,6 +75,20 @@ impl Default for Permissions {
     }
 }
 
+impl Permissions {
+    /// What they give beyond the defaults, if anything; what they take away is nobody's concern.
+    ///
+    /// A tool that the bundle calls safe today counts too: in the list it would stay allowed when the bundle no longer
+    /// does, and its aliases would be allowed with it.
+    pub fn loosens(&self) -> Option<&'static str> {
+        let defaults = Permissions::default();
+        if !self.allowed_engines.iter().all(|engine| defaults.allowed_engines.contains(engine)) {
+            return Some("allowed_engines");
+        }
+        (!self.allowed_tools.is_empty()).then_some("allowed_tools")
+    }
+}
+
 /// What was said about an agent when it was registered. It changes by entries of their own only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

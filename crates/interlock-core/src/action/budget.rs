@@ -41,6 +41,30 @@ impl Default for BudgetLimits {
     }
 }
 
+impl BudgetLimits {
+    /// The first limit that is above its default, or gone, if any is.
+    pub fn loosens(&self) -> Option<&'static str> {
+        let micros = |limit: Option<UsdMicros>| limit.map(|limit| limit.0);
+        // No limit is above every limit.
+        let rows = |limits: &BudgetLimits| {
+            [
+                ("max_daily_cost_usd", micros(limits.max_daily_cost_usd)),
+                ("max_cost_per_request_usd", micros(limits.max_cost_per_request_usd)),
+                ("max_requests_per_hour", limits.max_requests_per_hour),
+                ("max_requests_per_day", limits.max_requests_per_day),
+                ("max_tokens_per_request", limits.max_tokens_per_request),
+                ("max_daily_tokens", limits.max_daily_tokens),
+            ]
+        };
+        let looser = rows(self).into_iter().zip(rows(&BudgetLimits::default()));
+        looser
+            .filter_map(|((name, own), (_, default))| {
+                default.is_some_and(|default| own.is_none_or(|own| own > default)).then_some(name)
+            })
+            .next()
+    }
+}
+
 /// What an agent says an action uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
