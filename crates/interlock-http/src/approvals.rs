@@ -18,9 +18,10 @@ use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, Reading};
+use crate::body::{Received, read_body, read_unproven};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
-use crate::routes::{Answered, Parts, blocking, parts, read_body};
+use crate::routes::{Answered, Parts, blocking, parts};
 use crate::write::{Object, list, time};
 
 /// The longest a request may wait for a ticket, in seconds.
@@ -127,7 +128,10 @@ pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<Strin
         Err(_) => None,
     };
     let agent = agent.ok_or_else(|| service.stranger(Refusal::unknown_agent()))?;
-    let bytes = read_body(request).await?;
+    let bytes = match &by {
+        Some(_) => read_body(request).await?,
+        None => service.read_own(&agent, &credentials, request).await?,
+    };
     let body = Body::read(&bytes)?;
     let token = match &by {
         Some(_) => None,
@@ -186,7 +190,7 @@ pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<S
     service.count_request();
     let (id, credentials) = (parts(path)?, Credentials::read(request.headers()));
     let agent = service.find_agent(&id)?.ok_or_else(|| service.stranger(Refusal::unknown_agent()))?;
-    let bytes = read_body(request).await?;
+    let bytes = service.read_own(&agent, &credentials, request).await?;
     let body = Body::read(&bytes)?;
     let token = service.own_token(&agent, &credentials, &body)?;
     let execution = read_execution(&body, id, token)?;
@@ -251,6 +255,17 @@ impl Service {
     fn stranger(&self, refusal: Refusal) -> Refusal {
         self.count_stranger(&refusal);
         refusal
+    }
+
+    /// The body of an agent's request. A token in the headers is compared before anything of the body is read.
+    async fn read_own(&self, agent: &Agent, credentials: &Credentials, request: Request) -> Result<Received, Refusal> {
+        if !credentials.names_agent() {
+            return read_unproven(request, || Ok(())).await;
+        }
+        match credentials.agent_token(None).filter(|token| agent.has_token(*token)) {
+            Some(_) => read_body(request).await,
+            None => Err(self.stranger(Refusal::wrong_token())),
+        }
     }
 
     /// The agent's own token, in the headers or in the body.

@@ -60,14 +60,22 @@ impl Operator {
 
 impl Credentials {
     pub(crate) fn read(headers: &HeaderMap) -> Credentials {
-        // A header that is no text is a wrong secret, not an absent one.
-        let digest = |name: HeaderName| headers.get(name).map(|value| Digest::of_bytes(value.as_bytes()));
-        let bearer = headers.get(AUTHORIZATION).map(|value| {
-            let bytes = value.as_bytes();
-            let token = bytes.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
-            Digest::of_bytes(token.map_or(&[], |(_, token)| token.trim_ascii()))
-        });
-        Credentials { agent_token: digest(AGENT_TOKEN), bearer, api_key: digest(API_KEY) }
+        let digest = |name: HeaderName, read: fn(&[u8]) -> &[u8]| {
+            let mut values = headers.get_all(name).iter().map(|value| read(value.as_bytes()));
+            let first = values.next()?;
+            // A header that is no text is a wrong secret, not an absent one, and so is one that stands there twice with
+            // two secrets: whoever is in between may have looked at the other.
+            let agreed = values.all(|value| value == first);
+            Some(Digest::of_bytes(if agreed { first } else { &[] }))
+        };
+        Credentials {
+            agent_token: digest(AGENT_TOKEN, |bytes| bytes),
+            bearer: digest(AUTHORIZATION, |bytes| {
+                let token = bytes.split_at_checked(7).filter(|(scheme, _)| scheme.eq_ignore_ascii_case(b"bearer "));
+                token.map_or(&[], |(_, token)| token.trim_ascii())
+            }),
+            api_key: digest(API_KEY, |bytes| bytes),
+        }
     }
 
     /// The token an agent came with, in the headers or in the body; two that differ are none.

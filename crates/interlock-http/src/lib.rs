@@ -11,6 +11,7 @@
 //! | checkpoint, entries and proofs | `audit.rs` |
 //! | events to principals | `deliver/` |
 //! | how many requests a minute, and long ones apart | `rate.rs`, `long_texts.rs` |
+//! | how much of a body is read, and for whom | `body.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
 //! | attestations and their keys | `attest.rs` |
@@ -36,6 +37,7 @@ mod approvals;
 mod attest;
 mod audit;
 mod auth;
+mod body;
 pub mod deliver;
 pub mod hooks;
 mod impatient;

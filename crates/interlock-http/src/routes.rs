@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body as HttpBody, Bytes};
+use axum::body::Body as HttpBody;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
@@ -13,7 +12,6 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use http_body_util::{BodyExt, LengthLimitError, Limited};
 use interlock_core::action::{Agent, Door};
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{Body as EntryBody, Idempotency, Role};
@@ -27,6 +25,8 @@ use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
 use crate::attest;
 use crate::auth::Credentials;
+pub(crate) use crate::body::read_body;
+use crate::body::read_unproven;
 use crate::register::Registration;
 use crate::request::{Body, Question, malformed};
 use crate::runs::RunDeed;
@@ -35,12 +35,6 @@ use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry, 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
 
-/// The largest body.
-const BODY_BYTES_MAX: usize = 1024 * 1024;
-/// The largest body that is copied.
-const COPIED_BYTES_MAX: usize = 4096;
-/// How long a body may take to arrive.
-const BODY_TIME_MAX: Duration = Duration::from_secs(10);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// The longest Idempotency-Key.
 const KEY_BYTES_MAX: usize = 255;
@@ -292,11 +286,18 @@ impl Service {
         let key = idempotency_key(request.headers());
         // Only a request that can be asked again is compared with others.
         let path = matches!(key, Ok(Some(_))).then(|| request.uri().path().to_owned()).unwrap_or_default();
-        let bytes = read_body(request).await;
-        let length = bytes.as_ref().map_or(0, Bytes::len);
+        let bytes = if credentials.names_agent() {
+            read_body(request).await
+        } else {
+            // It is counted before it takes more room than others, and not only once it is there.
+            read_unproven(request, || self.limit(None).map(|_| ()).map_err(|(_, refusal)| refusal)).await
+        };
+        let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
         let body = match bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes)) {
             Ok(body) => body,
             // Without a token in the headers nobody is known to have asked.
+            // A server that has no room says nothing about the agent.
+            Err(refusal) if refusal.code() == Code::FaultBusy => return Err(refusal),
             Err(refusal) => {
                 return match credentials.agent_token(None) {
                     Some(token) => Ok(self.record_malformed(agent, token, &refusal, door).await),
@@ -378,8 +379,10 @@ impl Service {
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
-    match headers.get(IDEMPOTENCY_KEY).map(HeaderValue::as_bytes) {
+    let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes);
+    match keys.next() {
         None => Ok(None),
+        Some(key) if !keys.all(|other| other == key) => Err(malformed("there are two Idempotency-Keys")),
         Some(key) if key.is_empty() || key.len() > KEY_BYTES_MAX => {
             Err(malformed(format!("Idempotency-Key has 1 to {KEY_BYTES_MAX} bytes")))
         }
@@ -392,22 +395,4 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
 ) -> Result<T, Refusal> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Refusal::of_code(Code::FaultInternal))?
-}
-
-/// A small body as a copy. As a part of what the connection read it would keep that buffer, and while a request waits for
-/// its answer the connection would need another one.
-fn apart(body: Bytes) -> Bytes {
-    if body.len() <= COPIED_BYTES_MAX { Bytes::copy_from_slice(&body) } else { body }
-}
-
-pub(crate) async fn read_body(request: Request) -> Result<Bytes, Refusal> {
-    let limited = Limited::new(request.into_body(), BODY_BYTES_MAX);
-    match tokio::time::timeout(BODY_TIME_MAX, limited.collect()).await {
-        Ok(Ok(body)) => Ok(apart(body.to_bytes())),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => {
-            Err(Refusal::new(Code::RequestTooLarge, format!("a body has at most {BODY_BYTES_MAX} bytes")))
-        }
-        Ok(Err(_)) => Err(malformed("the body could not be read")),
-        Err(_) => Err(Refusal::new(Code::RequestSlow, "the body took too long to arrive")),
-    }
 }

@@ -23,6 +23,8 @@ use crate::tls::Tls;
 const CONNECTIONS_MAX: usize = 10_000;
 /// How long the head of a request may take to arrive.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(10);
+/// The largest head, and the most a connection reads ahead of what was asked for.
+const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// A timer that is always set, and due before the one that each request sets for its head. Without it the runtime would
 /// often find none set, and then it wakes itself, by a system call, for each that is.
 const TICK: Duration = Duration::from_secs(5);
@@ -76,6 +78,7 @@ pub async fn serve_with(
     let mut http = http1::Builder::new();
     // Answers are small: copied behind their heads they are written by the plainer call, and under TLS in one record.
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME_MAX).max_headers(64).writev(false);
+    http.max_buf_size(HEAD_BYTES_MAX);
     // Dropped when the server stops: nothing was asked yet in a handshake, so none is waited for.
     let (shaking_hands, stopped) = watch::channel(());
     let mut stop = std::pin::pin!(stop);

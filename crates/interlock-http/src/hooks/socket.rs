@@ -169,8 +169,8 @@ fn peer_of(stream: &UnixStream, owner: u32) -> Option<Peer> {
 
 impl Hooks {
     fn knows(&self, headers: &HeaderMap) -> bool {
-        let given = headers.get(TOKEN).map(HeaderValue::as_bytes).map(Digest::of_bytes);
-        given.is_some_and(|given| given.same_as(self.token))
+        let given = || headers.get_all(TOKEN).iter().map(HeaderValue::as_bytes).map(Digest::of_bytes);
+        given().next().is_some() && given().all(|given| given.same_as(self.token))
     }
 
     /// The answer with the proof that it is ours.
