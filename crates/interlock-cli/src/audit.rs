@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use interlock_core::Code;
 use interlock_core::json::quote;
 use interlock_runtime::clock::Entropy;
-use interlock_runtime::ledger::{AuditReport, CheckpointFile, LedgerKey, Replay, SqliteReader, replay, verify};
+use interlock_runtime::ledger::{AuditReport, DATABASE_NAME, Replay, SqliteReader, replay, verify_with_key};
 
 use crate::serve::{Places, load_bundle};
 use crate::{Fault, Outcome, print, style};
@@ -96,12 +96,10 @@ impl Entropy for NoEntropy {
 fn run_verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
     let data = Places::find(arguments.data.as_deref())?.data;
     // The checkpoint first: entries may be added meanwhile, so the store can only be ahead of it.
-    let key = LedgerKey::open(&data, &NoEntropy);
-    let checkpoint = key.and_then(|key| CheckpointFile::new(&data, key).read());
-    let checkpoint =
-        checkpoint.map_err(|error| Fault::with_code(Code::LedgerDamaged, format!("checkpoint: {error}")))?;
+    let (file, signed) = proof::signed(&data)?;
+    let checkpoint = signed.map(|signed| signed.checkpoint);
     let mut reader = open(&data)?;
-    let report = verify(&mut reader, checkpoint, &mut progress(arguments.json));
+    let report = verify_with_key(&mut reader, checkpoint, file.key(), &mut progress(arguments.json));
     let mut report = report.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
     if checkpoint.is_none() {
         report.findings.insert(0, "there is no checkpoint file".to_owned());
@@ -130,7 +128,16 @@ fn run_replay(arguments: &ReplayArguments) -> Result<Outcome, Fault> {
     Ok(if clean { Outcome::Clean } else { Outcome::Refused })
 }
 
+/// Nothing is wrong with a ledger that is not there: that is a slip of the pen, and no alarm.
+fn is_there(data: &std::path::Path) -> Result<(), Fault> {
+    if data.join(DATABASE_NAME).exists() || data.join("checkpoint").exists() {
+        return Ok(());
+    }
+    Err(Fault::new(format!("{} holds no ledger; --data names the directory of one", data.display())))
+}
+
 fn open(data: &std::path::Path) -> Result<SqliteReader, Fault> {
+    is_there(data)?;
     SqliteReader::open(data)
         .map_err(|fault| Fault::with_code(Code::FaultStore, format!("{} holds no ledger: {fault}", data.display())))
 }

@@ -52,7 +52,8 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Outcome, Fault> {
     {
         return Err(Fault::new("--from is not before --to, so nothing could be exported"));
     }
-    let (verifier, signed) = signed(&data)?;
+    let (file, signed) = signed(&data)?;
+    let verifier = file.key().verifier().clone();
     let signed = signed.ok_or_else(|| Fault::with_code(Code::LedgerDamaged, "there is no checkpoint file"))?;
     let mut reader = open(&data)?;
     if let Some(id) = agent {

@@ -13,7 +13,7 @@ use interlock_runtime::ledger::{
     prove_continuation, prove_entry,
 };
 
-use super::{NoEntropy, clear_progress, open, progress, refuse};
+use super::{NoEntropy, clear_progress, is_there, open, progress, refuse};
 use crate::input::Inputs;
 use crate::serve::Places;
 use crate::{Fault, Outcome, print, style};
@@ -102,15 +102,17 @@ pub(crate) struct CheckArguments {
 }
 
 /// The ledger's key and its signed checkpoint, which is read before the store: that can only be ahead of it.
-pub(super) fn signed(data: &Path) -> Result<(NoteVerifier, Option<SignedCheckpoint>), Fault> {
+pub(super) fn signed(data: &Path) -> Result<(CheckpointFile, Option<SignedCheckpoint>), Fault> {
+    is_there(data)?;
     let damaged = |error: std::io::Error| Fault::with_code(Code::LedgerDamaged, format!("checkpoint: {error}"));
     let file = CheckpointFile::new(data, LedgerKey::open(data, &NoEntropy).map_err(damaged)?);
     let signed = file.read_signed().map_err(damaged)?;
-    Ok((file.key().verifier().clone(), signed))
+    Ok((file, signed))
 }
 
 pub(super) fn run_key(arguments: &KeyArguments) -> Result<Outcome, Fault> {
     let data = Places::find(arguments.data.as_deref())?.data;
+    is_there(&data)?;
     let key = LedgerKey::open(&data, &NoEntropy).map_err(|error| {
         Fault::with_code(Code::LedgerDamaged, format!("{} holds no ledger: {error}", data.display()))
     })?;
@@ -149,11 +151,12 @@ pub(super) fn run_prove(arguments: &ProveArguments) -> Result<Outcome, Fault> {
 
 pub(super) fn run_consistency(arguments: &ConsistencyArguments) -> Result<Outcome, Fault> {
     let data = Places::find(arguments.data.as_deref())?.data;
-    let (verifier, signed) = signed(&data)?;
+    let (file, signed) = signed(&data)?;
+    let verifier = file.key().verifier();
     let mut inputs = Inputs::default();
-    let old = Tree::read("OLD", &arguments.old, &verifier, &mut inputs)?;
+    let old = Tree::read("OLD", &arguments.old, verifier, &mut inputs)?;
     let new = match &arguments.new {
-        Some(new) => Some(Tree::read("NEW", new, &verifier, &mut inputs)?),
+        Some(new) => Some(Tree::read("NEW", new, verifier, &mut inputs)?),
         None => None,
     };
     // A checkpoint that was given is the one to prove, and its note goes with the proof.

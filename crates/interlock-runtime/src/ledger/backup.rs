@@ -20,7 +20,7 @@ use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
-use super::audit::{AuditFault, AuditReport, Progress, verify};
+use super::audit::{AuditFault, AuditReport, Progress, verify_with_key};
 use super::checkpoint::{CheckpointFile, LedgerKey, write_new};
 use super::recovery::{RecoveryFault, recover};
 use super::sqlite::{DATABASE_NAME, SqliteReader};
@@ -251,7 +251,8 @@ pub fn restore(from: &Path, data: &Path, now: Millis, progress: Progress<'_>) ->
     let sealed = checkpoint.read().map_err(RecoveryFault::Checkpoint)?;
     let audit = {
         let mut reader = SqliteReader::open(staging.path())?;
-        verify(&mut reader, sealed, progress).map_err(|AuditFault::Store(fault)| BackupFault::Store(fault))?
+        let audited = verify_with_key(&mut reader, sealed, checkpoint.key(), progress);
+        audited.map_err(|AuditFault::Store(fault)| BackupFault::Store(fault))?
     };
     if audit.findings_count > 0 {
         return Err(BackupFault::Findings(audit));

@@ -48,7 +48,7 @@ use super::store::{Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Store, Stor
 use crate::clock::{Entropy, new_id};
 
 /// How long the text of a refused tool call is kept for a person to look at: a week.
-const REVIEW_MS: Millis = 7 * 24 * 3_600_000;
+pub(super) const REVIEW_MS: Millis = 7 * 24 * 3_600_000;
 
 /// What the writer knows between batches.
 #[derive(Debug, Clone)]
@@ -310,7 +310,8 @@ impl Batch<'_> {
             self.conversations.insert(key, (row, changed));
         }
         if let Some(Idempotency { key, .. }) = idempotency {
-            self.kept.insert((id, key), KeptAnswer { index, at: now, corrected: corrected.clone() });
+            let sealed = corrected.as_ref().map(|text| self.state.ids.seal_text(&id, index, text));
+            self.kept.insert((id, key), KeptAnswer { index, at: now, corrected: sealed });
         }
         self.tickets.extend(consequences.ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.texts.extend(kept_text);
@@ -449,10 +450,15 @@ impl Batch<'_> {
         let bytes = bytes.ok_or_else(|| StoreFault(format!("entry {} is missing", kept.index)))?;
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
         let same = entry.body.ruled().is_some_and(|ruled| ruled.idempotency == Some(idempotency));
-        if !same {
+        if !same || entry.agent.as_deref() != Some(agent) {
             return Ok(Some(Answer::Refused(Code::RequestKeyReused)));
         }
-        let (index, leaf, corrected) = (kept.index, leaf_hash(&bytes), kept.corrected);
+        let (index, leaf) = (kept.index, leaf_hash(&bytes));
+        let corrected = match kept.corrected {
+            // A correction that somebody wrote into the store is none.
+            Some(sealed) => Some(self.state.ids.open_text(agent, index, &sealed).ok_or(Trouble::Internal)?.to_owned()),
+            None => None,
+        };
         Ok(Some(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: true, corrected }))))
     }
 

@@ -15,6 +15,8 @@ use interlock_core::ledger::Frontier;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 
 use super::note::NoteVerifier;
+use super::sqlite::{DATABASE_NAME, SqliteReader};
+use super::store::Reader;
 use crate::clock::{Entropy, hex};
 use crate::reach::Reach;
 
@@ -46,6 +48,10 @@ impl LedgerKey {
         let seed = match fs::read_to_string(&path) {
             Ok(text) => unhex(text.trim()).ok_or_else(|| io::Error::other("ledger.key is damaged"))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // Another key would hide that the first is gone: everything would look as if somebody else had signed.
+                if is_used(directory) {
+                    return Err(io::Error::other("there is a ledger, and its ledger.key is gone; restore it"));
+                }
                 let mut seed = [0; 32];
                 entropy.fill(&mut seed)?;
                 write_new(&path, format!("{}\n", hex(&seed)).as_bytes())?;
@@ -110,6 +116,18 @@ impl LedgerKey {
     pub fn open_note(&self, note: &str) -> Option<Checkpoint> {
         self.verifier.open(note)
     }
+}
+
+/// Whether a directory holds something that was signed, or whatever cannot be told from that.
+fn is_used(directory: &Path) -> bool {
+    if directory.join(FILE_NAME).exists() {
+        return true;
+    }
+    if fs::metadata(directory.join(DATABASE_NAME)).map_or(true, |found| found.len() == 0) {
+        return false;
+    }
+    let head = SqliteReader::open(directory).and_then(|mut reader| reader.head());
+    head.map_or(true, |head| head.size() > 0)
 }
 
 /// What is signed to prove who answered.

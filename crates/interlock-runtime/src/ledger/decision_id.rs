@@ -9,6 +9,8 @@ use crate::clock::push_hex;
 
 const PREFIX: &str = "dec_";
 const ID_BYTES: usize = 36;
+/// The hexadecimal digits of a SHA-256.
+const MARK_BYTES: usize = 64;
 
 /// Makes ids and reads them.
 #[derive(Debug, Clone, Copy)]
@@ -50,6 +52,26 @@ impl DecisionIds {
     pub(super) fn find(&self, hidden: &str) -> Option<u64> {
         let index = self.open(&format!("{PREFIX}{hidden}"))?;
         (self.hide(index) == hidden).then_some(index)
+    }
+
+    /// A text that is kept for an entry, with what shows that nobody changed it since. No entry holds its digest.
+    pub(super) fn seal_text(&self, agent: &str, index: u64, text: &str) -> String {
+        format!("{}{text}", self.mark(agent, index, text))
+    }
+
+    /// The text that was sealed for this entry; `None` if it is another one.
+    pub(super) fn open_text<'t>(&self, agent: &str, index: u64, sealed: &'t str) -> Option<&'t str> {
+        let (mark, text) = sealed.split_at_checked(MARK_BYTES)?;
+        (mark == self.mark(agent, index, text)).then_some(text)
+    }
+
+    /// The secret comes before a digest of fixed length, so that no other text has a mark that follows from this one.
+    fn mark(&self, agent: &str, index: u64, text: &str) -> String {
+        let about = Digest::of(&[agent, "\n", &index.to_string(), "\n", text]);
+        let mark = Digest::of_bytes(&[self.0.bytes(), about.bytes()].concat());
+        let mut digits = String::with_capacity(MARK_BYTES);
+        push_hex(&mut digits, &mark.bytes());
+        digits
     }
 
     fn mask(&self, random: u64) -> u64 {

@@ -1,13 +1,16 @@
 //! How the database is laid out, and how an older layout becomes this one: numbered, forward only, in one transaction,
 //! with a copy on disk first.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
+use interlock_core::display;
 use interlock_core::ledger::Entry;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
 use super::fold::Fold;
@@ -71,7 +74,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
     connection.busy_timeout(BUSY_TIME_MAX)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "trusted_schema", false)?;
+    nothing_by_itself(&connection)?;
     // What is removed is overwritten: erased texts must not be found in the file.
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)?;
@@ -83,10 +86,58 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {all} COMMIT;"))?;
         }
         LAYOUT => {}
-        older @ 1..LAYOUT => migrate(&connection, path, older)?,
+        older @ 1..LAYOUT => {
+            if let Some(found) = foreign(&connection, older)?.first() {
+                return Err(StoreFault(format!("not migrated: {found}")));
+            }
+            migrate(&connection, path, older)?;
+        }
         newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
     }
     Ok(connection)
+}
+
+/// Switches off whatever a database could do by itself: its rows are what the writer wrote, and nothing else.
+pub(super) fn nothing_by_itself(connection: &Connection) -> Result<(), StoreFault> {
+    connection.pragma_update(None, "trusted_schema", false)?;
+    for capability in [DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW] {
+        connection.set_db_config(capability, false)?;
+    }
+    Ok(())
+}
+
+/// What a database of a layout holds beside that layout's own tables and indexes, lacks, or has otherwise.
+pub(super) fn foreign(connection: &Connection, layout: i64) -> Result<Vec<String>, StoreFault> {
+    let own = Connection::open_in_memory()?;
+    for (since, schema) in [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3)] {
+        if since <= layout {
+            own.execute_batch(schema)?;
+        }
+    }
+    let (mut missing, mut found) = (objects(&own)?, Vec::new());
+    for (name, sql) in objects(connection)? {
+        let (kind, name_shown) = (name.0.as_str(), display(&name.1).to_string());
+        match missing.remove(&name) {
+            Some(expected) if expected == sql => {}
+            Some(_) => found.push(format!("the {kind} `{name_shown}` is not as this layout has it")),
+            None => found.push(format!("the {kind} `{name_shown}` does not belong in a ledger")),
+        }
+    }
+    found.extend(missing.keys().map(|(kind, name)| format!("the {kind} `{name}` is missing")));
+    Ok(found)
+}
+
+type Objects = BTreeMap<(String, String), (String, Option<String>)>;
+
+/// Everything a database has: kind and name, the table it belongs to and how it was made, without regard to blanks.
+fn objects(connection: &Connection) -> Result<Objects, StoreFault> {
+    let mut select = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema")?;
+    let rows = select.query_map([], |row| {
+        let sql: Option<String> = row.get(3)?;
+        let sql = sql.map(|sql| sql.split_whitespace().collect::<Vec<_>>().join(" "));
+        Ok(((row.get(0)?, row.get(1)?), (row.get(2)?, sql)))
+    })?;
+    Ok(rows.collect::<rusqlite::Result<Objects>>()?)
 }
 
 /// The database holds agents' texts: it is its owner's alone, whatever the mask is. SQLite gives its log the same mode.

@@ -258,6 +258,22 @@ impl Reader for MemoryStore {
         Ok(counts.into_iter().collect())
     }
 
+    fn events(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        let held = self.held();
+        let later = held.outbox.values().filter(|event| event.id > after);
+        Ok(later.take(count).cloned().collect())
+    }
+
+    fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault> {
+        let held = self.held();
+        let later = held.kept.iter().filter(|((agent, key), _)| (agent.as_str(), *key) > after);
+        Ok(later.take(count).map(|((agent, key), kept)| (agent.clone(), *key, kept.clone())).collect())
+    }
+
+    fn foreign(&mut self) -> Result<Vec<String>, StoreFault> {
+        Ok(Vec::new())
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
         let (head, heads) = (Reader::head(self)?, self.heads()?);
         let held = self.held();
@@ -270,6 +286,7 @@ impl Reader for MemoryStore {
             runs: held.runs.iter().map(|(agent, run)| (agent.clone(), run.clone())).collect(),
             workflows: held.workflows.iter().map(|(id, head)| (id.clone(), head.clone())).collect(),
             tokens: held.agents.iter().map(|(id, agent)| (id.clone(), agent.token)).collect(),
+            misfiled: Vec::new(),
             without_totals: false,
             agents: held.agents.values().map(|agent| Agent::clone(agent)).collect(),
             conversations: held

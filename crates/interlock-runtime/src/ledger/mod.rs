@@ -29,7 +29,7 @@ mod sqlite;
 mod store;
 mod writer;
 
-pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify};
+pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify, verify_with_key};
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Request, RuleCommand,

@@ -67,6 +67,10 @@ pub fn recover(
     bundle: &Arc<Bundle>,
     now: Millis,
 ) -> Result<State, RecoveryFault> {
+    // Before anything is believed or written: a trigger would have a hand in both.
+    if let Some(found) = reader.foreign()?.first() {
+        return Err(RecoveryFault::Damaged(found.clone()));
+    }
     let head = reader.head()?;
     let sealed = match checkpoint {
         None => Frontier::default(),

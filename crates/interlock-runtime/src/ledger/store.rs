@@ -116,6 +116,12 @@ pub trait Reader: Send {
     fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
     /// How many events wait, by principal, for those that have any.
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault>;
+    /// Events that wait for their delivery to anybody, after one of them, at most so many.
+    fn events(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// Answers that are kept, after one of them (agent, key), at most so many.
+    fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault>;
+    /// What the store holds beside what it should, or lacks: tables, indexes, whatever acts by itself. Empty if nothing.
+    fn foreign(&mut self) -> Result<Vec<String>, StoreFault>;
     /// Every row with the frontier they belong to, for an audit.
     fn rows(&mut self) -> Result<Rows, StoreFault>;
 }
@@ -143,6 +149,8 @@ pub struct Rows {
     pub workflows: Vec<(String, WorkflowHead)>,
     /// Whose token has which SHA-256.
     pub tokens: Vec<(String, Digest)>,
+    /// Rows that are found by what they do not say themselves.
+    pub misfiled: Vec<String>,
     /// The agents' rows are of the first layout, which counted no totals.
     pub without_totals: bool,
 }
@@ -238,7 +246,7 @@ pub struct KeptAnswer {
     pub index: u64,
     /// When.
     pub at: Millis,
-    /// The corrected text that came with it; the ledger holds no text.
+    /// The corrected text that came with it, sealed; the ledger holds no text.
     pub corrected: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use interlock_core::ledger::Frontier;
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
     CheckpointFile, Ledger, LedgerKey, MemoryStore, Ports, RecoveryFault, SqliteReader, SqliteStore, Store, recover,
-    verify,
+    verify, verify_with_key,
 };
 use interlock_testkit::service::{ManualClock, Server};
 use interlock_testkit::{gate, simulation};
@@ -172,4 +172,132 @@ fn a_clock_behind_the_ledger_is_refused() {
     assert!(recovered(reader.as_mut(), last - 5_000).is_ok(), "five seconds are forgiven");
     let refused = recovered(reader.as_mut(), last - 5_001);
     assert!(matches!(refused, Err(RecoveryFault::Clock { .. })), "one millisecond more is not");
+}
+
+const TOLD: &str = r#"
+    [principals.p]
+    webhook = "https://hooks.example.org/interlock"
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+"#;
+
+/// A data directory with a ticket and its text, an event that waits, and a corrected answer that can be asked for again.
+fn filled_beside(directory: &std::path::Path) -> (CheckpointFile, gate::TestAgent) {
+    let file = || CheckpointFile::new(directory, LedgerKey::open(directory, &SystemEntropy::new()).expect("a key"));
+    let bundle = Bundle::load(TOLD, &BTreeMap::new(), false).expect("a bundle");
+    let server = Server::start(Box::new(SqliteStore::open(directory).expect("a store")), Some(file()), bundle);
+    let mut client = server.client();
+    let agent =
+        gate::register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    assert!(ask_for_correction(&mut client, &agent).contains(r#""query":"2+2 = 4""#));
+    let body = r#"{"action":{"type":"send_email"},"context":{"conversation_id":"c","step_number":2}}"#;
+    let path = format!("/agents/{}/verify", agent.id);
+    let answer = client.send("POST", &path, &[("x-agent-token", &agent.token)], body).expect("an answer");
+    assert!(answer.body.contains("PENDING"), "{}", answer.body);
+    drop(server);
+    (file(), agent)
+}
+
+fn ask_for_correction(client: &mut interlock_testkit::service::Client, agent: &gate::TestAgent) -> String {
+    let body = r#"{"action":{"type":"calculate","query":"2+2=5"},"context":{"conversation_id":"c","step_number":1}}"#;
+    let headers = [("x-agent-token", agent.token.as_str()), ("idempotency-key", "k")];
+    client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, body).expect("an answer").body
+}
+
+fn findings(directory: &std::path::Path, file: &CheckpointFile) -> Vec<String> {
+    let mut reader = SqliteReader::open(directory).expect("a reader");
+    let sealed = file.read().expect("a checkpoint");
+    verify_with_key(&mut reader, sealed, file.key(), &mut |_, _| {}).expect("verified").findings
+}
+
+#[test]
+fn an_audit_looks_at_what_lies_beside_the_rows() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let (file, _) = filled_beside(scratch.path());
+    assert_eq!(findings(scratch.path(), &file), Vec::<String>::new());
+    for (sql, finding) in [
+        ("UPDATE kept SET corrected = replace(corrected, '= 4', '= 9')", "the answer kept for agent_"),
+        ("UPDATE kept SET corrected = '2+2 = 9'", "the answer kept for agent_"),
+        ("UPDATE kept SET number = number + 1", "the answer kept for agent_"),
+        ("UPDATE kept SET at = at + 86400000", "the answer kept for agent_"),
+        ("UPDATE kept SET key = zeroblob(32)", "the answer kept for agent_"),
+        ("UPDATE kept SET agent = 'agent_x'", "the answer kept for agent_x"),
+        ("UPDATE tickets SET expires = expires + 1000", "the columns of the ticket appr_"),
+        ("UPDATE tickets SET undecided = 0", "the columns of the ticket appr_"),
+        ("UPDATE tickets SET number = number + 7", "the columns of the ticket appr_"),
+        ("UPDATE tickets SET id = 'appr_x'", "the columns of the ticket appr_"),
+        ("UPDATE tickets SET agent = 'agent_x'", "the columns of the ticket appr_"),
+        ("UPDATE agents SET id = 'agent_x'", "is found by another id"),
+        ("UPDATE texts SET until = until + 1000", "has another end than it should"),
+        ("UPDATE outbox SET body = replace(body, 'pending', 'granted')", "the event that waits for entry 3"),
+        ("UPDATE outbox SET principal = 'q'", "the event that waits for entry 3"),
+        ("INSERT INTO outbox SELECT 1, principal, event_id, body, at FROM outbox", "the event that waits for entry 1"),
+    ] {
+        let copy = tempfile::tempdir().expect("a directory");
+        for name in ["ledger.db", "ledger.key", "checkpoint"] {
+            fs::copy(scratch.path().join(name), copy.path().join(name)).expect("copied");
+        }
+        tamper(copy.path(), sql);
+        let found = findings(copy.path(), &file);
+        assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
+    }
+}
+
+#[test]
+fn what_acts_by_itself_or_does_not_belong_stops_the_start() {
+    for (sql, finding) in [
+        ("CREATE TRIGGER t AFTER INSERT ON tickets BEGIN DELETE FROM texts; END", "the trigger `t` does not belong"),
+        ("CREATE TABLE extra (x)", "the table `extra` does not belong"),
+        ("CREATE VIEW v AS SELECT 1", "the view `v` does not belong"),
+        ("CREATE INDEX i ON entries (bytes)", "the index `i` does not belong"),
+        ("DROP INDEX tickets_undecided", "the index `tickets_undecided` is missing"),
+        ("DROP TABLE runs", "the table `runs` is missing"),
+        ("ALTER TABLE heads ADD COLUMN more TEXT", "the table `heads` is not as this layout has it"),
+    ] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (file, _) = filled_beside(scratch.path());
+        tamper(scratch.path(), sql);
+        let refused = open_again(scratch.path()).map(|ledger| ledger.stop());
+        assert!(
+            matches!(&refused, Err(RecoveryFault::Damaged(reason)) if reason.contains(finding)),
+            "{sql}: {refused:?}"
+        );
+        if sql != "DROP TABLE runs" {
+            let found = findings(scratch.path(), &file);
+            assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn a_changed_correction_is_not_answered_again() {
+    for (sql, expected) in [
+        ("SELECT 1", r#""query":"2+2 = 4""#),
+        ("UPDATE kept SET corrected = replace(corrected, '= 4', '= 9')", "INTERLOCK-FAULT-001"),
+        ("UPDATE kept SET corrected = '2+2 = 9'", "INTERLOCK-FAULT-001"),
+    ] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        let (file, agent) = filled_beside(scratch.path());
+        let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
+        connection.execute_batch(sql).expect("tampered");
+        drop(connection);
+        let bundle = Bundle::load(TOLD, &BTreeMap::new(), false).expect("a bundle");
+        let server = Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), Some(file), bundle);
+        let answer = ask_for_correction(&mut server.client(), &agent);
+        assert!(answer.contains(expected) && !answer.contains("= 9"), "{sql}: {answer}");
+    }
+}
+
+#[test]
+fn no_other_key_is_made_for_a_ledger_whose_key_is_gone() {
+    for gone in [&["ledger.key"][..], &["ledger.key", "checkpoint"], &["ledger.key", "ledger.db"]] {
+        let scratch = tempfile::tempdir().expect("a directory");
+        filled(scratch.path());
+        for name in gone {
+            fs::remove_file(scratch.path().join(name)).expect("removed");
+        }
+        let refused = open_again(scratch.path()).map(|ledger| ledger.stop());
+        let Err(RecoveryFault::Checkpoint(reason)) = refused else { panic!("{gone:?}: {refused:?}") };
+        assert!(reason.to_string().contains("ledger.key is gone"), "{reason}");
+        assert!(!scratch.path().join("ledger.key").exists(), "{gone:?}");
+    }
 }

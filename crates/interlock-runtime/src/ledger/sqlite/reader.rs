@@ -13,8 +13,8 @@ use super::{
     DATABASE_NAME, agent_of_row, from_text, frontier_of, read_agent, read_conversation, read_execution, read_heads,
     read_keys, read_run, read_ticket, read_workflow, to_i64, to_u64,
 };
-use crate::ledger::layout::{BUSY_TIME_MAX, LAYOUT};
-use crate::ledger::store::{KeptText, Outgoing, Reader, Rows, StoreFault, TicketQuery};
+use crate::ledger::layout::{BUSY_TIME_MAX, LAYOUT, foreign, nothing_by_itself};
+use crate::ledger::store::{KeptAnswer, KeptText, Outgoing, Reader, Rows, StoreFault, TicketQuery};
 
 /// Reads beside the writer, in this process or another.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl SqliteReader {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIME_MAX)?;
         connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "trusted_schema", false)?;
+        nothing_by_itself(&connection)?;
         let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if !(1..=LAYOUT).contains(&layout) {
             return Err(StoreFault(format!("layout {layout} is not one this version reads (1 to {LAYOUT})")));
@@ -251,12 +251,57 @@ impl Reader for SqliteReader {
         .collect()
     }
 
+    fn events(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        if self.layout < 2 {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT id, principal, event_id, body, at FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![to_i64(after)?, limit], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get::<_, i64>(4)?))
+        })?;
+        rows.map(|row| {
+            let (id, principal, event_id, body, at) = row?;
+            Ok(Outgoing { id: to_u64(id)?, principal, event_id, body, at: to_u64(at)? })
+        })
+        .collect()
+    }
+
+    fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault> {
+        let select = "SELECT agent, key, number, at, corrected FROM kept WHERE (agent, key) > (?1, ?2)
+            ORDER BY agent, key LIMIT ?3";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![after.0, after.1.bytes(), limit], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, i64>(2)?, row.get::<_, i64>(3)?, row.get(4)?))
+        })?;
+        rows.map(|row| {
+            let (agent, key, index, at, corrected) = row?;
+            let kept = KeptAnswer { index: to_u64(index)?, at: to_u64(at)?, corrected };
+            Ok((agent, Digest::from_bytes(key), kept))
+        })
+        .collect()
+    }
+
+    fn foreign(&mut self) -> Result<Vec<String>, StoreFault> {
+        foreign(&self.connection, self.layout)
+    }
+
     fn rows(&mut self) -> Result<Rows, StoreFault> {
         let txn = self.connection.unchecked_transaction()?;
         let head = self.head_frontier()?;
-        let mut select = txn.prepare("SELECT profile, live FROM agents")?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        let agents = select.query_map([], read)?.map(agent_of_row);
+        let mut misfiled = Vec::new();
+        let mut select = txn.prepare("SELECT id, profile, live FROM agents")?;
+        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?));
+        let agents = select.query_map([], read)?.map(|row| {
+            let (id, profile, live) = row?;
+            let agent = agent_of_row(Ok((profile, live)))?;
+            if agent.profile.agent_id != id {
+                misfiled.push(format!("the row of {} is found by another id", agent.profile.agent_id));
+            }
+            Ok(agent)
+        });
         let agents = agents.collect::<Result<Vec<_>, StoreFault>>()?;
         let mut select = txn.prepare("SELECT agent, id, row FROM conversations")?;
         let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
@@ -277,13 +322,30 @@ impl Reader for SqliteReader {
             runs: Vec::new(),
             workflows: Vec::new(),
             tokens: Vec::new(),
+            misfiled,
             without_totals: self.layout < 2,
         };
         if self.layout < 2 {
             return Ok(rows);
         }
-        let mut select = txn.prepare("SELECT row FROM tickets")?;
-        let tickets = select.query_map([], |row| row.get::<_, String>(0))?.map(|row| from_text(&row?));
+        let mut select = txn.prepare("SELECT number, id, agent, undecided, expires, row FROM tickets")?;
+        let read = |row: &Row<'_>| {
+            let filed: (i64, String, String, i64, i64) =
+                (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
+            Ok((filed, row.get::<_, String>(5)?))
+        };
+        let tickets = select.query_map([], read)?.map(|row| {
+            let (filed, row) = row?;
+            let ticket: Ticket = from_text(&row)?;
+            // Lists and counts go by these columns, so they must say what the row says.
+            let (number, expires) = (to_i64(ticket.opened)?, to_i64(ticket.expires_at)?);
+            let undecided = i64::from(ticket.resolution.is_none());
+            if filed != (number, ticket.approval_id.clone(), ticket.agent.clone(), undecided, expires) {
+                rows.misfiled
+                    .push(format!("the columns of the ticket {} say another than its row", ticket.approval_id));
+            }
+            Ok(ticket)
+        });
         rows.tickets = tickets.collect::<Result<Vec<_>, StoreFault>>()?;
         let mut select = txn.prepare("SELECT decision, number FROM executions")?;
         let executions = select.query_map([], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)))?.map(|row| {
@@ -298,6 +360,13 @@ impl Reader for SqliteReader {
         });
         rows.tokens = tokens.collect::<Result<Vec<_>, StoreFault>>()?;
         rows.keys = read_keys(&txn)?;
+        let mut select = txn.prepare("SELECT id FROM operator_keys ORDER BY id")?;
+        let filed = select.query_map([], |row| row.get::<_, String>(0))?;
+        for (filed, key) in filed.zip(&rows.keys) {
+            if filed? != key.key_id {
+                rows.misfiled.push(format!("the row of {} is found by another id", key.key_id));
+            }
+        }
         if self.layout < 3 {
             return Ok(rows);
         }
