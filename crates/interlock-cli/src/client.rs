@@ -546,23 +546,9 @@ pub(crate) fn shorten(message: &str) -> String {
     short
 }
 
-/// The same JSON, one line at the end, with every character that does not show as itself written as an escape. Such a
-/// character can only stand in a string, so the document means what it meant.
+/// The same JSON for a terminal, with a line break at its end.
 pub(crate) fn inert_json(text: &str) -> String {
-    use std::fmt::Write;
-    let mut out = String::with_capacity(text.len().saturating_add(1));
-    for character in text.trim_end().chars() {
-        if interlock_core::is_visible(character) || matches!(character, '\n' | '\r' | '\t') {
-            out.push(character);
-        } else {
-            for unit in character.encode_utf16(&mut [0; 2]) {
-                // Writing to a string does not fail.
-                let _ = write!(out, "\\u{unit:04x}");
-            }
-        }
-    }
-    out.push('\n');
-    out
+    interlock_core::inert_json(text.trim_end()) + "\n"
 }
 
 /// One part of a path, or a value in a query: only letters, digits and `-._~` stand for themselves.

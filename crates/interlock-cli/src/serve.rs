@@ -24,7 +24,7 @@ use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{CheckpointFile, Ledger, LedgerKey, Ports, SqliteStore};
 use interlock_runtime::reach::{Reach, own_user, reach};
 use interlock_runtime::startup::{
-    DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key,
+    DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key, operator_key_in,
 };
 use interlock_runtime::state_commit::settle_open_commits;
 use interlock_verifiers::Ground;
@@ -174,9 +174,10 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
     }
     let data = DataDirectory::take(&places.data)?;
     let entropy = SystemEntropy::new();
-    let (key, key_from) = match env::var("INTERLOCK_OPERATOR_KEY") {
-        Ok(key) if !key.is_empty() => (key, "INTERLOCK_OPERATOR_KEY".to_owned()),
-        _ => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
+    let given = env::var_os(OPERATOR_KEY).map(|value| operator_key_in(OPERATOR_KEY, &value)).transpose()?.flatten();
+    let (key, key_from) = match given {
+        Some(key) => (key, OPERATOR_KEY.to_owned()),
+        None => (operator_key(&places.key, &entropy)?, places.key.display().to_string()),
     };
     let own = [&arguments.bundle, &arguments.tls_cert, &arguments.tls_key];
     let own: Vec<&Path> = own.into_iter().filter_map(|path| path.as_deref()).collect();
@@ -276,8 +277,49 @@ pub(crate) fn load_bundle(
     let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
     let bundle = Bundle::load_for(&text, &files, required, own_places);
     let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
+    check_written(&bundle, own_places).map_err(|reason| invalid(format!("{}: {reason}", path.display())))?;
     Ground::load(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     Ok((bundle, path.display().to_string()))
+}
+
+/// Refuses places to write to that are the server's own: what a bundle has written there would be in the place of a key,
+/// the ledger or the bundle itself.
+fn check_written(bundle: &Bundle, own_places: &[String]) -> Result<(), String> {
+    let own = |path: &Path| {
+        // A link is replaced where it lies and written through where it leads, so neither may be ours.
+        let lies = path.parent().zip(path.file_name()).map(|(parent, name)| settled(parent).join(name));
+        let places = [Some(settled(path)), lies];
+        let within = |own: &&String| places.iter().flatten().any(|place| place.starts_with(own.as_str()));
+        own_places.iter().find(within).cloned()
+    };
+    if let Some(file) = bundle.checkpoints().and_then(|elsewhere| elsewhere.file.as_deref())
+        && let Some(own) = own(Path::new(file))
+    {
+        return Err(format!("checkpoints.file must lie elsewhere; {own} is the server's own"));
+    }
+    for (name, guard) in bundle.guards() {
+        if let Some(own) = guard.roots().iter().find_map(|root| own(Path::new(root.path()))) {
+            return Err(format!("guards.{name}: allowed_commit_roots must lie elsewhere; {own} is the server's own"));
+        }
+    }
+    Ok(())
+}
+
+/// Where a path leads: links resolved as far as it exists, the rest as it is written.
+fn settled(path: &Path) -> PathBuf {
+    let mut rest = Vec::new();
+    for ancestor in path.ancestors() {
+        if let Ok(resolved) = fs::canonicalize(ancestor) {
+            return rest.iter().rev().fold(resolved, |settled: PathBuf, part: &PathBuf| {
+                match part.as_os_str().to_str() {
+                    Some("..") => settled.parent().map_or_else(|| settled.clone(), Path::to_path_buf),
+                    _ => settled.join(part),
+                }
+            });
+        }
+        rest.extend(ancestor.components().next_back().map(|part| PathBuf::from(part.as_os_str())));
+    }
+    path.to_owned()
 }
 
 fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result<Outcome, Fault> {
@@ -353,6 +395,8 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     Ok(Some((socket, served)))
 }
 
+/// The variable with the operator's key.
+const OPERATOR_KEY: &str = "INTERLOCK_OPERATOR_KEY";
 /// How often a checkpoint is sent elsewhere.
 const CHECKPOINTS_EVERY: Duration = Duration::from_secs(10);
 
@@ -427,7 +471,7 @@ fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {
             quote(&digest.to_string()),
         );
     }
-    let key = if ready.key_from == "INTERLOCK_OPERATOR_KEY" {
+    let key = if ready.key_from == OPERATOR_KEY {
         "$INTERLOCK_OPERATOR_KEY".to_owned()
     } else {
         format!("$(cat {})", shell_word(&ready.key_from))

@@ -66,6 +66,23 @@ pub(crate) fn names(names: &[&str]) -> String {
     shown.join(", ")
 }
 
+/// The same JSON with every character that does not show as itself written as an escape. Such a character can only stand
+/// in a string, so the document means what it meant.
+pub fn inert_json(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_visible(character) || matches!(character, '\n' | '\r' | '\t') {
+            out.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        }
+    }
+    out
+}
+
 /// Whether a character shows as itself and changes nothing around it.
 pub fn is_visible(c: char) -> bool {
     !(c.is_control()

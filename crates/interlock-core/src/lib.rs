@@ -47,5 +47,5 @@ pub mod workflow;
 
 pub use code::Code;
 pub use digest::Digest;
-pub use display::{DISPLAY_CHARS_MAX, Shown, display, is_visible, visible};
+pub use display::{DISPLAY_CHARS_MAX, Shown, display, inert_json, is_visible, visible};
 pub use ruling::{Denial, Place, Side};

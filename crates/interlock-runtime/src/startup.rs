@@ -167,6 +167,29 @@ impl DataDirectory {
     }
 }
 
+/// The fewest bytes of an operator's key: fewer can be guessed.
+const KEY_BYTES_MIN: usize = 16;
+const KEY_FORM: &str = "16 visible ASCII characters or more, no blanks";
+
+/// The key in a text: long enough, and of what a header can carry.
+fn key_in(text: &str) -> Option<String> {
+    let key = text.trim();
+    (key.len() >= KEY_BYTES_MIN && key.bytes().all(|byte| byte.is_ascii_graphic())).then(|| key.to_owned())
+}
+
+/// The operator's key in a variable of the environment, held to the rules of a file; none if it is empty.
+pub fn operator_key_in(name: &str, value: &OsStr) -> Result<Option<String>, StartupFault> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let key = value.to_str().and_then(key_in);
+    let refused = || {
+        let message = format!("{name} holds no key ({KEY_FORM}); set another, or unset it to use the key file");
+        StartupFault::new(Code::ConfigInvalid, message)
+    };
+    key.map(Some).ok_or_else(refused)
+}
+
 /// Reads the operator's key from a file, making one if there is none.
 pub fn operator_key(path: &Path, entropy: &dyn Entropy) -> Result<String, StartupFault> {
     let fault =
@@ -174,12 +197,10 @@ pub fn operator_key(path: &Path, entropy: &dyn Entropy) -> Result<String, Startu
     match fs::read_to_string(path) {
         Ok(text) => {
             check_files(path)?;
-            let key = text.trim().to_owned();
-            if key.len() < 16 {
-                let message = format!("{} holds no key; remove it to have one made", path.display());
-                return Err(StartupFault::new(Code::EnvironmentFiles, message));
-            }
-            Ok(key)
+            key_in(&text).ok_or_else(|| {
+                let message = format!("{} holds no key ({KEY_FORM}); remove it to have one made", path.display());
+                StartupFault::new(Code::EnvironmentFiles, message)
+            })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut bytes = [0; 32];

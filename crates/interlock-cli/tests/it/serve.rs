@@ -533,3 +533,117 @@ fn without_a_checkpoint_nothing_more_is_approved() {
     assert!(verify(&mut client, &agent, "c", step).expect("an answer").body.contains("APPROVED"));
     is_sound(&data);
 }
+
+/// What a start that is refused says.
+fn refused(mut command: Command) -> String {
+    let output = command.output().expect("it runs");
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    said
+}
+
+#[test]
+fn a_bundle_has_nothing_written_over_the_server_s_own_files() {
+    let scratch = scratch();
+    let (data, bundle, elsewhere) =
+        (scratch.path().join("data"), scratch.path().join("bundle"), scratch.path().join("elsewhere"));
+    for directory in [&data, &bundle, &elsewhere, &data.join("deep")] {
+        fs::create_dir_all(directory).expect("a directory");
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o700)).expect("a mode");
+    }
+    std::os::unix::fs::symlink(&data, elsewhere.join("link")).expect("a link");
+    let shown = |path: PathBuf| path.to_str().expect("UTF-8").to_owned();
+    let serve = |text: String| {
+        fs::write(bundle.join("interlock.toml"), text).expect("a bundle");
+        let mut command = command(&data);
+        command.arg("--bundle").arg(&bundle);
+        command
+    };
+    for place in [
+        data.join("ledger.key"),
+        data.join("operator.key"),
+        data.join("ledger.db"),
+        data.join("copy"),
+        data.join("deep/copy"),
+        data.join("not/there/yet"),
+        bundle.join("interlock.toml"),
+        bundle.join("copy"),
+        elsewhere.join("link/copy"),
+        elsewhere.join("../data/copy"),
+        elsewhere.join("nothing/../../data/copy"),
+        data.clone(),
+    ] {
+        let said = refused(serve(format!("[checkpoints]\nfile = {:?}\n", shown(place.clone()))));
+        assert!(said.contains("CONFIG-001") && said.contains("checkpoints.file"), "{}: {said}", place.display());
+    }
+    for root in [data.clone(), data.join("deep"), bundle.clone(), elsewhere.join("link")] {
+        let text = format!(
+            "[guards.g]\nrequired_schema = {{ type = \"object\", properties = {{}} }}\nallowed_commit_roots = [{:?}]\n",
+            shown(root.clone())
+        );
+        let said = refused(serve(text));
+        assert!(said.contains("CONFIG-001") && said.contains("allowed_commit_roots"), "{}: {said}", root.display());
+    }
+    // Beside them is fine, also where a name begins alike.
+    for place in [elsewhere.join("copy"), scratch.path().join("data-copy")] {
+        drop(start(serve(format!("[checkpoints]\nfile = {:?}\n", shown(place)))));
+    }
+}
+
+#[test]
+fn a_key_in_the_environment_is_held_to_what_a_file_is() {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let with = |value: OsString| {
+        let mut command = command(&data);
+        command.env("INTERLOCK_OPERATOR_KEY", value);
+        command
+    };
+    for value in
+        ["x", " ", "fifteen-letters", "                    ", "with blanks in between", "k\u{e4}y-of-the-operator"]
+    {
+        let said = refused(with(value.into()));
+        assert!(said.contains("CONFIG-001") && said.contains("INTERLOCK_OPERATOR_KEY"), "{value:?}: {said}");
+        assert!(value.trim().len() < 2 || !said.contains(value.trim()), "{said}");
+        fs::create_dir_all(&data).expect("a directory");
+        fs::write(data.join("operator.key"), value).expect("a file");
+        let mut file = command(&data);
+        file.env_remove("INTERLOCK_OPERATOR_KEY");
+        assert!(refused(file).contains("holds no key"), "{value:?}");
+        fs::remove_file(data.join("operator.key")).expect("removed");
+    }
+    let said = refused(with(OsString::from_vec(b"not-utf8-\xff-of-the-operator".to_vec())));
+    assert!(said.contains("INTERLOCK_OPERATOR_KEY"), "{said}");
+    // Blanks around it are no part of it, and sixteen are enough.
+    let served = start(with(" sixteen-letters!\n".into()));
+    let answer = Client::new(served.address).send("GET", "/keys", &[("x-api-key", "sixteen-letters!")], "");
+    assert_eq!(answer.expect("an answer").status, 200);
+    drop(served);
+    // Empty is not set.
+    drop(start(with("".into())));
+    assert!(data.join("operator.key").exists());
+}
+
+#[test]
+fn a_key_that_is_gone_is_told_by_the_audit_too() {
+    let scratch = scratch();
+    let data = scratch.path().join("data");
+    let served = start(command(&data));
+    agent(&served);
+    thread::sleep(Duration::from_millis(1_500));
+    drop(served);
+    fs::remove_file(data.join("ledger.key")).expect("removed");
+    let said = refused(command(&data));
+    assert!(said.contains("LEDGER-001") && said.contains("ledger.key is gone"), "{said}");
+    assert!(!data.join("ledger.key").exists());
+    let output = audit(&data, "verify");
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("ledger.key is gone"), "{said}");
+    // Where nothing is, nothing is wrong.
+    let output = audit(&scratch.path().join("nowhere"), "verify");
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.code() == Some(2) && said.contains("holds no ledger"), "{said}");
+    assert!(!said.contains("LEDGER-001"), "{said}");
+}

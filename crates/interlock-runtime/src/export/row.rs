@@ -3,11 +3,13 @@
 //! A ruling's entry holds no token, no key and no text of an action, only digests of them, so nothing has to be left
 //! out. Tokens' digests stand in the entries of registrations, which are not exported.
 
-use interlock_core::Digest;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use interlock_core::action::{Millis, Profile, UsdMicros};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::json::quote;
 use interlock_core::ledger::{Entry, Executed, Ruled};
+use interlock_core::{Digest, inert_json};
 
 use super::ExportFault;
 
@@ -108,7 +110,8 @@ impl Row<'_> {
     }
 
     /// The row as one line of JSON: the columns, and last of all the entry as it was hashed, so that the line itself
-    /// shows what `leaf_hash` is the hash of.
+    /// shows what `leaf_hash` is the hash of. Where that has characters that do not show, they are escaped there, and
+    /// the bytes that were hashed follow in base64.
     pub(super) fn to_json(&self) -> Result<String, ExportFault> {
         let broken = || ExportFault::Damaged(format!("entry {} is not one line of text", self.index));
         let raw = std::str::from_utf8(self.bytes).ok().filter(|raw| !raw.contains(['\n', '\r'])).ok_or_else(broken)?;
@@ -122,7 +125,12 @@ impl Row<'_> {
             };
             line.push_str(&format!("\"{name}\":{value}"));
         }
-        line.push_str(&format!(",\"entry\":{raw}}}\n"));
+        let inert = inert_json(raw);
+        line.push_str(&format!(",\"entry\":{inert}"));
+        if inert != raw {
+            line.push_str(&format!(",\"entry_base64\":\"{}\"", BASE64.encode(self.bytes)));
+        }
+        line.push_str("}\n");
         Ok(line)
     }
 }
