@@ -275,6 +275,20 @@ fn ticket_text(ticket: Value<'_>, now: Millis, full: bool) -> String {
             let (text, was_cut) = block(action, full);
             out.push_str(&format!("\nWhat the agent says it will do; its own words, nothing in them is ours:\n{text}"));
             cut |= was_cut;
+            if let Some(corrected) = ticket.get("corrected_query") {
+                let (text, was_cut) = block(corrected, full);
+                out.push_str(&format!("\nA yes is for this form, which the verifier corrected:\n{text}"));
+                cut |= was_cut;
+            }
+            for (key, what) in
+                [("justification", "Why, as the agent says"), ("user_intent", "What its user wants, as it says")]
+            {
+                if let Some(claim) = ticket.get(key) {
+                    let (text, was_cut) = block(claim, full);
+                    out.push_str(&format!("\n{what}; nobody checked it:\n{text}"));
+                    cut |= was_cut;
+                }
+            }
         }
         None if ticket.get("trust").is_none() => {
             out.push_str("\nThe text of the action is not kept; only its type and digest are on record.\n");

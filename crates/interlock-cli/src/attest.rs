@@ -50,13 +50,16 @@ pub(crate) struct KeysArguments {
     /// Where the ledger and its keys are kept [default: INTERLOCK_HOME/data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
+    /// Print JSON, as it does anyway
+    #[arg(long)]
+    json: bool,
 }
 
 impl AttestCommand {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             AttestCommand::Verify(arguments) => arguments.json,
-            AttestCommand::Keys(_) => false,
+            AttestCommand::Keys(arguments) => arguments.json,
         }
     }
 }

@@ -220,7 +220,7 @@ fn replay_json(replay: &Replay) -> String {
 
 fn replay_text(replay: &Replay) -> String {
     let Replay { entries, rulings, malformed, differences, differences_count, findings } = replay;
-    let what = format!("{rulings} rulings of {entries} entries ({malformed} requests were malformed)");
+    let what = format!("{rulings} rulings of {entries} entries ({malformed} requests had nothing to decide again)");
     if *differences_count == 0 && findings.is_empty() {
         return format!("{}SAME{} {what}\n", style::GOOD, style::RESET);
     }

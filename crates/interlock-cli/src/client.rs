@@ -141,6 +141,10 @@ impl Client {
         let deadline = Instant::now() + ANSWER_TIME_MAX;
         let mut stream = connect(&self.address, self.authorities.as_deref(), deadline)?;
         let broken = |error: io::Error| {
+            // Neither goes away by itself, so nobody waits for it.
+            if let Some((what, next)) = interlock_http::certificate_trouble(&error) {
+                return Fault::new(format!("{} {what}", self.url())).and_then_do(next);
+            }
             let what = match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
                     format!("did not answer within {} seconds", ANSWER_TIME_MAX.as_secs())

@@ -13,8 +13,8 @@ use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
 use interlock_http::deliver::{
-    CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, LedgerOutbox, Newest, Schedule,
-    destinations_of, keep_file,
+    CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destinations, LedgerOutbox, Newest, Schedule,
+    checkpoint_destination_of, destinations_of, keep_file,
 };
 use interlock_http::hooks::{Hooks, HooksSetup, Served, serve_socket};
 use interlock_http::{Level, Service, Tls};
@@ -277,6 +277,8 @@ pub(crate) fn load_bundle(
     let text = fs::read_to_string(&path).map_err(|error| unreadable(&path, error))?;
     let bundle = Bundle::load_for(&text, &files, required, own_places);
     let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
+    destinations_of(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
+    checkpoint_destination_of(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     check_written(&bundle, own_places).map_err(|reason| invalid(format!("{}: {reason}", path.display())))?;
     Ground::load(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     Ok((bundle, path.display().to_string()))
@@ -420,10 +422,8 @@ fn start_deliveries(ready: &Ready, reports: &Reports) -> Result<Vec<Deliveries>,
     let Some(elsewhere) = ready.bundle.checkpoints() else { return Ok(started) };
     let ledger = ready.ledger.clone();
     let newest: Newest = Arc::new(move || ledger.signed_checkpoint().map(|signed| signed.note.clone()));
-    if let (Some(address), Some(secret)) = (&elsewhere.webhook, elsewhere.secret) {
+    if let Some(destination) = checkpoint_destination_of(&ready.bundle).map_err(invalid)? {
         let mut destinations = Destinations::default();
-        let secret = ready.bundle.secret(secret).unwrap_or_default();
-        let destination = Destination::parse(address, secret).map_err(invalid)?;
         destinations.add(CHECKPOINT_DESTINATION, destination).map_err(invalid)?;
         let outbox = Checkpoints::new(Arc::clone(&newest), &ready.source, CHECKPOINTS_EVERY, clock.clone());
         started.push(Deliveries::start(Arc::new(outbox), destinations, Schedule::default(), clock, entropy)?);

@@ -278,8 +278,7 @@ impl Bundle {
         observed_required: bool,
         own_places: &[String],
     ) -> Result<Bundle, BundleError> {
-        let file: BundleFile =
-            toml::from_str(text).map_err(|error| BundleError(error.to_string().trim_end().to_owned()))?;
+        let file: BundleFile = toml::from_str(text).map_err(|error| not_toml(text, &error))?;
         if file.format.is_some_and(|format| format != FORMAT) {
             return Err(BundleError(format!("this version reads bundles of format {FORMAT}")));
         }
@@ -541,6 +540,15 @@ fn check_address(what: &str, address: &str) -> Result<(), BundleError> {
     Err(BundleError(format!("{what}: an address `https://HOST[:PORT]/PATH` without user, password or fragment")))
 }
 
+/// What is wrong and where, in one line. The library would print the line as well, and that may hold a secret.
+fn not_toml(text: &str, error: &toml::de::Error) -> BundleError {
+    let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return BundleError(message) };
+    let line = before.matches('\n').count().saturating_add(1);
+    let column = before.rsplit('\n').next().unwrap_or("").chars().count().saturating_add(1);
+    BundleError(format!("line {line}, column {column}: {message}"))
+}
+
 /// The keys that an `interlock.toml` sets, dotted, tables down to their values; lists count as one key.
 pub fn keys_given(text: &str) -> Result<Vec<String>, BundleError> {
     fn collect(prefix: &str, table: &toml::Table, keys: &mut Vec<String>) {
@@ -552,8 +560,7 @@ pub fn keys_given(text: &str) -> Result<Vec<String>, BundleError> {
             }
         }
     }
-    let table: toml::Table =
-        toml::from_str(text).map_err(|error| BundleError(error.to_string().trim_end().to_owned()))?;
+    let table: toml::Table = toml::from_str(text).map_err(|error| not_toml(text, &error))?;
     let mut keys = Vec::new();
     collect("", &table, &mut keys);
     Ok(keys)

@@ -73,7 +73,7 @@ impl Refusal {
             (Code::OperatorKeyUnknown, "no such key counts; see GET /keys"),
             (Code::ApprovalDecided, "this approval is decided already; nothing changed"),
             (Code::ApprovalExpired, "this approval has expired; the agent has to ask again"),
-            (Code::ApprovalStale, "bundle or trust changed since this was asked; the agent has to ask again"),
+            (Code::ApprovalStale, "bundle, trust or denials changed since this was asked; the agent has to ask again"),
             (Code::ApprovalUnknown, "there is no such approval"),
             (Code::ExecutionNotAllowed, "this decision lets nothing run: it was no approval, or nobody approved it yet"),
             (Code::ExecutionReported, "the execution of this decision is reported already"),

@@ -64,7 +64,7 @@ pub use server::{ServeFault, serve, serve_with};
 pub use telemetry::Telemetry;
 pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
 pub use telemetry::log::{Level, Log, LogFormat};
-pub use tls::{Tls, encrypted};
+pub use tls::{Tls, certificate_trouble, encrypted};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};

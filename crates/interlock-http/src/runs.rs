@@ -235,7 +235,10 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
     let body = blocking(move || {
         let fault = |_| Refusal::of_code(Code::FaultStore);
         let ledger = service.gate.ledger();
-        let unknown = || Refusal::of_code(Code::ExecutionUnknown);
+        let unknown = || {
+            let message = "there is no such decision on a tool call; other rulings are in the activity of their agents";
+            Refusal::new(Code::ExecutionUnknown, message)
+        };
         let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
         let agent = entry.agent.as_deref().ok_or_else(unknown)?;
         let agent = service.find_agent(agent)?.ok_or_else(unknown)?;

@@ -95,6 +95,31 @@ pub fn encrypted<S: Read + Write + 'static>(
     Ok(StreamOwned::new(connection, stream))
 }
 
+/// What is wrong with a server's certificate, and what helps, if that is why a connection failed.
+pub fn certificate_trouble(error: &io::Error) -> Option<(String, &'static str)> {
+    let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let rustls::Error::InvalidCertificate(why) = error else {
+        return Some((format!("does not agree on TLS: {error}"), "see that the port speaks HTTPS and not HTTP"));
+    };
+    let said = format!("{why:?}");
+    #[rustfmt::skip]
+    let known = [
+        ("UnknownIssuer", "has a certificate that nobody signed whom this machine believes",
+            "name the authority's certificate, PEM, with --ca-file or INTERLOCK_CA_FILE"),
+        ("CaUsedAsEndEntity", "has the certificate of an authority (CA:TRUE), which is none of a server",
+            "give it one that the authority signed, or a self-signed one with basicConstraints CA:FALSE"),
+        ("NotValidForName", "has a certificate for another name",
+            "name the server by a name that stands in it as subjectAltName"),
+        ("NotValidYet", "has a certificate that is not valid yet", "look at its dates, and at the clocks of both machines"),
+        ("Expired", "has a certificate that has expired", "renew it and restart the server"),
+        ("InvalidPurpose", "has a certificate that is not made for servers",
+            "give it one whose extendedKeyUsage has serverAuth"),
+    ];
+    let found = known.iter().find(|(variant, ..)| said.contains(variant));
+    let (_, what, next) = found.unwrap_or(&("", "has a certificate that cannot be believed", "see what signed it"));
+    Some((format!("{what} ({error})"), next))
+}
+
 /// The one provider of cryptography; nothing is left to a default of the process.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())

@@ -24,9 +24,11 @@ const HOSTILE: &str = "\u{1b}[2J\u{1b}[31mok\u{202e}dab\u{200b}\u{2066}<script>a
 
 fn ticket(action: &str) -> String {
     format!(
-        r#"{{"approval_id":"{APPROVAL}","status":"pending","kind":"action","agent_id":"{AGENT}","agent_name":{},"principal_id":{},"decision_id":"dec_1","action_type":"file_write","action":{action},"conversation_id":{},"step_number":4,"risk_level":"high","why":"the rule `writes` asks for a person","opened_at":"2026-11-15T11:57:00.000Z","expires_at":"2026-11-15T12:12:00.000Z","spent":false}}"#,
+        r#"{{"approval_id":"{APPROVAL}","status":"pending","kind":"action","agent_id":"{AGENT}","agent_name":{},"principal_id":{},"decision_id":"dec_1","action_type":"file_write","action":{action},"corrected_query":"2+2 = 4","user_intent":{},"justification":{},"conversation_id":{},"step_number":4,"risk_level":"high","why":"the rule `writes` asks for a person","opened_at":"2026-11-15T11:57:00.000Z","expires_at":"2026-11-15T12:12:00.000Z","spent":false}}"#,
         json::quote(HOSTILE),
         json::quote("ops@example.com"),
+        json::quote("tell\u{202e} them\nyes: interlock approvals approve appr_evil"),
+        json::quote(HOSTILE),
         json::quote("a  b"),
     )
 }

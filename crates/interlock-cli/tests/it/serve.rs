@@ -647,3 +647,24 @@ fn a_key_that_is_gone_is_told_by_the_audit_too() {
     assert!(output.status.code() == Some(2) && said.contains("holds no ledger"), "{said}");
     assert!(!said.contains("LEDGER-001"), "{said}");
 }
+
+#[test]
+fn a_secret_that_is_too_short_is_told_with_its_place() {
+    let scratch = scratch();
+    let (data, bundle) = (scratch.path().join("data"), scratch.path().join("bundle"));
+    fs::create_dir_all(&bundle).expect("a directory");
+    for (text, place) in [
+        (
+            "[principals.team]\nwebhook = \"https://a.example/x\"\nsecret = \"short\"\n",
+            "interlock.toml: principals.team: ",
+        ),
+        ("[checkpoints]\nwebhook = \"https://a.example/x\"\nsecret = \"short\"\n", "interlock.toml: checkpoints: "),
+    ] {
+        fs::write(bundle.join("interlock.toml"), text).expect("a bundle");
+        let mut command = command(&data);
+        command.arg("--bundle").arg(&bundle);
+        let said = refused(command);
+        assert!(said.contains("CONFIG-001") && said.contains(place), "{said}");
+        assert!(!said.contains("short"), "{said}");
+    }
+}

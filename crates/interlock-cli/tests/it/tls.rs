@@ -130,6 +130,44 @@ fn curl_and_openssl_speak_to_it() {
 }
 
 #[test]
+fn a_certificate_that_is_not_believed_is_told_with_what_helps() {
+    let scratch = scratch();
+    let directory = scratch.path();
+    let made = |name: &str, constraints: &str, names: &str, purpose: &str| {
+        let path = |end: &str| directory.join(format!("{name}.{end}"));
+        let (certificate, key) = (path("crt"), path("key"));
+        let mut arguments = vec!["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=interlock test", "-newkey"];
+        arguments.extend(ELLIPTIC);
+        arguments.extend(["-addext", constraints, "-addext", names, "-addext", purpose]);
+        arguments.extend(["-keyout", key.to_str().expect("UTF-8"), "-out", certificate.to_str().expect("UTF-8")]);
+        openssl(&arguments);
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).expect("a mode");
+        (certificate, key)
+    };
+    let (leaf, authority) = ("basicConstraints=critical,CA:FALSE", "basicConstraints=critical,CA:TRUE");
+    let (here, there) = ("subjectAltName=IP:127.0.0.1", "subjectAltName=IP:127.0.0.2");
+    let (server, client) = ("extendedKeyUsage=serverAuth", "extendedKeyUsage=clientAuth");
+    for (name, made, trusted, what, next) in [
+        ("unknown", made("unknown", leaf, here, server), false, "nobody signed", "--ca-file"),
+        ("authority", made("authority", authority, here, server), true, "of an authority", "CA:FALSE"),
+        ("elsewhere", made("elsewhere", leaf, there, server), true, "for another name", "subjectAltName"),
+        ("client", made("client", leaf, here, client), true, "not made for servers", "serverAuth"),
+    ] {
+        let served = start(command(&directory.join(name), &made.0, &made.1));
+        let mut asking = Command::new(PROGRAM);
+        asking.args(["agents", "list", "--server", &format!("https://{}", served.address)]);
+        asking.env("INTERLOCK_OPERATOR_KEY", KEY).env_remove("INTERLOCK_CA_FILE");
+        if trusted {
+            asking.arg("--ca-file").arg(&made.0);
+        }
+        let output = asking.output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.code() == Some(2) && said.contains(what) && said.contains(next), "{name}: {said}");
+        assert!(!said.contains("not HTTP"), "{name}: {said}");
+    }
+}
+
+#[test]
 fn the_welcome_text_says_https() {
     let scratch = scratch();
     let (certificate, key) = certificate(scratch.path(), "a", ELLIPTIC);

@@ -388,7 +388,8 @@ impl Question<'_> {
         };
         let over_threshold = self.facts.risk_threshold.is_some_and(|threshold| risk > threshold);
         let by_threshold = if over_threshold { Decision::Pending } else { Decision::Approved };
-        let decision = by_door.max(by_verification(status, risk)).max(by_rules).max(by_threshold);
+        let otherwise = by_door.max(by_verification(status, risk)).max(by_rules);
+        let decision = otherwise.max(by_threshold);
         let level = u8::from(self.agent.trust);
         let message = match decision {
             Decision::Approved | Decision::Corrected => return (decision, None),
@@ -398,6 +399,10 @@ impl Question<'_> {
             }
             Decision::Pending | Decision::BudgetExceeded if by_rules == Decision::Pending => {
                 format!("needs approval by the rule {}", named(&evidence.matched))
+            }
+            Decision::Pending | Decision::BudgetExceeded if otherwise < Decision::Pending => {
+                let threshold = self.facts.risk_threshold.map_or("", Risk::as_str);
+                format!("{risk} risk is above the risk_threshold of the request, {threshold}: needs approval")
             }
             Decision::Pending | Decision::BudgetExceeded => {
                 format!("{risk} risk, {status}, at trust level {level}: needs approval")

@@ -44,6 +44,13 @@ impl fmt::Display for DestinationError {
 
 impl std::error::Error for DestinationError {}
 
+impl DestinationError {
+    /// The same, with the part of the bundle it is about.
+    pub(super) fn of(self, part: &str) -> DestinationError {
+        DestinationError(format!("{part}: {}", self.0))
+    }
+}
+
 impl Destinations {
     /// Adds one. A name stands for one destination.
     pub fn add(&mut self, name: &str, destination: Destination) -> Result<(), DestinationError> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use interlock_core::bundle::Bundle;
+use interlock_core::display;
 use interlock_runtime::ledger::{Answer, Command, Ledger};
 
 use super::{Destination, DestinationError, Destinations, Outbox, Outgoing};
@@ -70,7 +71,16 @@ pub fn destinations_of(bundle: &Bundle) -> Result<Destinations, DestinationError
     let mut destinations = Destinations::default();
     for (name, hook) in bundle.principals() {
         let secret = bundle.secret(hook.secret).unwrap_or_default();
-        destinations.add(name, Destination::parse(&hook.webhook, secret)?)?;
+        let destination = Destination::parse(&hook.webhook, secret);
+        destinations.add(name, destination.map_err(|error| error.of(&format!("principals.{}", display(name))))?)?;
     }
     Ok(destinations)
+}
+
+/// Where checkpoints go, if the bundle wants them told of.
+pub fn checkpoint_destination_of(bundle: &Bundle) -> Result<Option<Destination>, DestinationError> {
+    let Some(elsewhere) = bundle.checkpoints() else { return Ok(None) };
+    let Some((address, secret)) = elsewhere.webhook.as_ref().zip(elsewhere.secret) else { return Ok(None) };
+    let destination = Destination::parse(address, bundle.secret(secret).unwrap_or_default());
+    destination.map(Some).map_err(|error| error.of("checkpoints"))
 }

@@ -18,7 +18,7 @@ mod ledger;
 
 pub use checkpoint::{CHECKPOINT_DESTINATION, Checkpoints, Newest, keep_file, replace_file};
 pub use destination::{Destination, DestinationError, Destinations};
-pub use ledger::{LedgerOutbox, destinations_of};
+pub use ledger::{LedgerOutbox, checkpoint_destination_of, destinations_of};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -83,3 +83,18 @@ fn what_extends_or_tightens_is_one_text_with_one_digest() {
     let again = Bundle::from_text(bundle.text()).expect("a bundle");
     assert_eq!((again.text(), again.digest()), (bundle.text(), bundle.digest()));
 }
+
+#[test]
+fn what_is_no_toml_is_told_in_one_line_and_shows_no_secret() {
+    for (text, at, what) in [
+        ("[tools]\nsafe = [\n\"a\" \"b\"]\n", "line 3, column 5: ", "comma"),
+        ("foo = 1\n", "line 1, column 1: ", "unknown field `foo`"),
+        ("[principals.p]\nwebhook = \"https://a.example/\"\nsecret = \"whsec_hidden\" x\n", "line 3, column ", ""),
+        ("[principals.p]\nsecret = \"whsec_hidden\nwebhook = 1\n", "line 2, column ", ""),
+        ("a = \"\u{e4}\u{e4}\" b", "line 1, column 10: ", ""),
+    ] {
+        let refused = load(text).err().unwrap_or_else(|| panic!("accepted: {text}"));
+        assert!(refused.starts_with(at) && refused.contains(what), "{text}: {refused}");
+        assert!(!refused.contains('\n') && !refused.contains("hidden"), "{text}: {refused}");
+    }
+}
