@@ -334,11 +334,47 @@ def by_names(trial):
         yield f"by names: {line.replace(home, 'HOME')!r}", os.path.exists(key) and p.bash(line).code == 2
     yield "by names: the refusal says why", "not known before it runs" in p.bash('cat "$X"').errors
     p.put(".env", "S=1\n")
-    for glob in (".e*", "{.env,x}", ".[e]nv", ".??v", "*"):
+    for glob in (".e*", "{.env,x}", ".[e]nv", ".??v", "*", "x .env", "!x,.env", "*.{ts,tsx}\u00a0.e*"):
         given = {"pattern": ".", "glob": glob, "output_mode": "content"}
         yield f"by names: a search in {glob!r}", p.before("Grep", given).code == 2
     given = {"pattern": ".", "glob": "*.py", "output_mode": "content"}
     yield "by names: a search in '*.py' passes", p.before("Grep", given).code == 0
+    given = {"pattern": ".", "type": "py -g .env"}
+    yield "by names: a search in files of a kind that is none", p.before("Grep", given).code == 2
+    yield "by names: a search in files of a kind passes", p.before("Grep", {"pattern": ".", "type": "py"}).code == 0
+
+
+def folded(trial):
+    """Hosts fold `..` by the names and cut off blanks before they open a file."""
+    p = trial.project()
+    os.makedirs(os.path.join(p.path, "a/b/c/d"))
+    os.symlink("a/b/c/d", os.path.join(p.path, "l"))
+    p.put(".env", "S=1\n")
+    home = os.path.relpath(trial.home.path, os.path.dirname(p.path))
+    way = f"{p.path}/l/../../{home}"
+    for tool, given in (
+        ("Write", {"file_path": f"{way}/x", "content": "x"}), ("Read", {"file_path": f"{way}/operator.key"}),
+        ("Edit", {"file_path": f"{way}/x", "old_string": "x", "new_string": "y"}), ("Grep", {"pattern": ".", "path": way}),
+        ("NotebookEdit", {"notebook_path": f"{way}/x.ipynb", "new_source": "x", "edit_mode": "insert"}),
+        ("Read", {"file_path": f"{p.path}/.env "}), ("Read", {"file_path": ".env\n"}),
+        ("Read", {"file_path": "\u00a0.env\ufeff"}), ("Write", {"file_path": f"{p.path}/.mcp.json ", "content": "x"}),
+    ):
+        yield f"folded: {tool} {list(given.values())[0].replace(p.path, 'P')!r}", p.before(tool, given).code == 2
+    more = {"session_id": "folded-g", "hook_event_name": "BeforeTool", "cwd": p.path, "transcript_path": ""}
+    start = {"host": "gemini", "project": p.path}
+    status, answer = p.home.operator("POST", "/runs", start)
+    assert status == 201, answer
+    p.home.operator("POST", f"/agents/{answer['agent_id']}/enforce", {})
+    for tool, given in (
+        ("write_file", {"file_path": f"{way}/x", "content": "x"}), ("read_file", {"file_path": f"{way}/operator.key"}),
+        ("run_shell_command", {"command": "touch x", "dir_path": way}), ("read_many_files", {"include": ["**/.e*"]}),
+        ("read_many_files", {"include": "{a,.en}v"}), ("read_many_files", {"include": ["l/../../*/operator.k*"]}),
+    ):
+        heard = p.send(json.dumps(more | {"tool_name": tool, "tool_input": given}), "gemini")
+        yield f"folded: gemini {tool} {list(given)}", heard.code == 2 or '"deny"' in heard.output
+    given = {"include": ["a/**/*.md", "*.py"]}
+    heard = p.send(json.dumps(more | {"tool_name": "read_many_files", "tool_input": given}), "gemini")
+    yield "folded: gemini read_many_files of plain files passes", heard.code == 0 and not heard.output
 
 
 def workspaces(trial):
@@ -373,7 +409,7 @@ def main():
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
         for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
-                      known_commands, by_names, workspaces, observing, places):
+                      known_commands, by_names, folded, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

@@ -82,6 +82,8 @@ pub struct Intent {
     pub directory: Option<String>,
     /// Files and directories to be read, as the call spells them.
     pub reads: Vec<String>,
+    /// Patterns of names of files to be read, as the call spells them, without braces.
+    pub patterns: Vec<String>,
     /// Files to be written, changed, moved or deleted, as the call spells them.
     pub writes: Vec<FileChange>,
     /// Addresses to be reached.
@@ -97,8 +99,10 @@ pub struct Intent {
 pub struct FileChange {
     /// The path, as the call spells it.
     pub path: String,
-    /// How many lines are written or taken away, where that can be told.
+    /// How many lines are written or taken away, where the call alone can tell.
     pub lines: Option<u64>,
+    /// All that it will hold, where that is given: what is taken away then depends on what it holds now.
+    pub whole: Option<String>,
     /// It is to be deleted, or moved away.
     pub deletes: bool,
 }
@@ -114,7 +118,8 @@ impl Call {
     /// The SHA-256 of what it asks for, in whatever form: commands, files, addresses, a tool of MCP, and the directory. Two
     /// events of a host about one call have the same; its input may be told differently in each.
     pub fn gist(&self, cwd: &str) -> Digest {
-        let Intent { commands, directory, reads, writes, urls, goes_on: _, unread: _ } = &self.intent;
+        let Intent { commands, directory, reads, patterns, writes, urls, goes_on: _, unread: _ } = &self.intent;
+        let reads: Vec<String> = reads.iter().chain(patterns).cloned().collect();
         let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::from(text.as_str())).collect());
         let written: Vec<String> = writes.iter().map(|change| change.path.clone()).collect();
         let mcp =
@@ -125,7 +130,7 @@ impl Call {
         let other =
             if names_nothing { Json::Array(vec![(&*self.tool).into(), self.input.clone()]) } else { Json::Null };
         let place = directory.as_deref().unwrap_or(cwd);
-        let parts = vec![texts(commands), texts(reads), texts(&written), texts(urls), mcp, other, place.into()];
+        let parts = vec![texts(commands), texts(&reads), texts(&written), texts(urls), mcp, other, place.into()];
         Digest::of(&[&Json::Array(parts).canonical()])
     }
 
@@ -133,4 +138,31 @@ impl Call {
     pub fn names(&self) -> impl Iterator<Item = &str> {
         [Some(self.tool.as_str()), self.family.map(Family::as_str)].into_iter().flatten()
     }
+}
+
+/// The lines that differ when `old` becomes `new`: those taken away and those written, without what both begin and end
+/// with.
+///
+/// ```
+/// use interlock_core::call::lines_changed;
+///
+/// assert_eq!(lines_changed("a\nb\nc", "a\nB\nc"), 2);
+/// assert_eq!(lines_changed("a\nc", "a\nb\nc"), 1);
+/// assert_eq!(lines_changed("a\na", "a\na\na"), 1);
+/// assert_eq!(lines_changed("", "a\nb"), 2);
+/// assert_eq!(lines_changed("a", "a"), 0);
+/// assert_eq!(lines_changed("a", "a\n"), 1);
+/// ```
+pub fn lines_changed(old: &str, new: &str) -> u64 {
+    let (old, new) = (pieces(old), pieces(new));
+    let before = old.iter().zip(&new).take_while(|(left, right)| left == right).count();
+    let (old, new) = (old.get(before..).unwrap_or_default(), new.get(before..).unwrap_or_default());
+    let after = old.iter().rev().zip(new.iter().rev()).take_while(|(left, right)| left == right).count();
+    let left = |lines: &[&str]| u64::try_from(lines.len().saturating_sub(after)).unwrap_or(u64::MAX);
+    left(old).saturating_add(left(new))
+}
+
+/// The lines, the empty one after a last line's end included: without it, adding that end would change nothing.
+fn pieces(text: &str) -> Vec<&str> {
+    if text.is_empty() { Vec::new() } else { text.split('\n').collect() }
 }

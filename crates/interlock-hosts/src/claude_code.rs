@@ -7,7 +7,7 @@ use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape, tells_error};
 use crate::tools::Role::{
     CellMode, Command, Content, Edits, Everywhere, Flag, Inert, Lasting, LastingCommand, Names, New, Number, Off, Old,
-    Path, ReadNames, Root, Target, Text, Url, Word,
+    Path, Plain, ReadNames, Root, Target, Text, Url, Word,
 };
 use crate::tools::Tool;
 
@@ -161,7 +161,7 @@ const TOOLS: &[Tool] = &[
             ("-n", Flag),
             ("-i", Flag),
             ("-o", Flag),
-            ("type", Text),
+            ("type", Plain),
             ("head_limit", Number),
             ("offset", Number),
             ("multiline", Flag),

@@ -13,7 +13,7 @@ use crate::mcp;
 use crate::shape::{Dialect, Shape, digest, loosened, object, response, tells_error};
 use crate::tools::Role::{
     Command, Content, Directory, Doomed, Edits, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths,
-    ReadNames, Root, Target, Text, Url,
+    Plain, ReadNames, Root, Target, Text, Url,
 };
 use crate::tools::{self, Tool};
 
@@ -201,7 +201,7 @@ const TOOLS: &[Tool] = &[
             ("-C", Number),
             ("-i", Flag),
             ("-n", Flag),
-            ("type", Text),
+            ("type", Plain),
             ("head_limit", Number),
             ("offset", Number),
             ("multiline", Flag),

@@ -31,7 +31,6 @@ mod cursor;
 mod envelope;
 mod event;
 mod gemini;
-mod lines;
 mod mcp;
 mod names;
 mod patch;

@@ -25,19 +25,19 @@ pub(crate) fn read(text: &str) -> Option<Vec<FileChange>> {
             return (nothing_follows && !changes.is_empty()).then_some(changes);
         }
         if let Some(path) = line.strip_prefix(ADD) {
-            changes.push(FileChange { path: named(path)?, lines: Some(0), deletes: false });
+            changes.push(FileChange { path: named(path)?, lines: Some(0), whole: None, deletes: false });
             body = Body::Added;
         } else if let Some(path) = line.strip_prefix(DELETE) {
-            changes.push(FileChange { path: named(path)?, lines: None, deletes: true });
+            changes.push(FileChange { path: named(path)?, lines: None, whole: None, deletes: true });
             body = Body::None;
         } else if let Some(path) = line.strip_prefix(UPDATE) {
-            changes.push(FileChange { path: named(path)?, lines: Some(0), deletes: false });
+            changes.push(FileChange { path: named(path)?, lines: Some(0), whole: None, deletes: false });
             body = Body::Header;
         } else if let Some(path) = line.strip_prefix(MOVE) {
             // Only right after the header of an update: anywhere else it would move something we did not note.
             (body == Body::Header).then_some(())?;
             changes.last_mut()?.deletes = true;
-            changes.push(FileChange { path: named(path)?, lines: Some(0), deletes: false });
+            changes.push(FileChange { path: named(path)?, lines: Some(0), whole: None, deletes: false });
             body = Body::Hunks;
         } else {
             let counts = within(body, line)?;

@@ -3,10 +3,10 @@
 //! The tables are closed. A field that is not in them, or holds something else than its row says, goes to
 //! [`Intent::unread`]: what it asks for cannot be told.
 
-use interlock_core::call::{Call, Family, FileChange, Intent, McpTool};
+use interlock_core::call::{Call, Family, FileChange, Intent, McpTool, lines_changed};
 use interlock_core::json::Json;
 
-use crate::{lines, names, patch};
+use crate::{names, patch};
 
 /// A tool of a host.
 pub(crate) struct Tool {
@@ -38,7 +38,7 @@ pub(crate) enum Role {
     Root,
     /// A pattern of names beneath the directory to be searched.
     Names,
-    /// The same, of files whose contents are shown.
+    /// The same, of files whose contents are shown; some hosts take it apart at blanks and commas.
     ReadNames,
     /// The file to be changed.
     Target,
@@ -70,6 +70,8 @@ pub(crate) enum Role {
     Flag,
     /// A boolean that asks for nothing as long as it is false.
     Off,
+    /// A plain word, which names a kind of files.
+    Plain,
     /// One of these words; any other asks for something else.
     Word(&'static [&'static str]),
     /// Anything; whatever it holds, nothing is done with it but shown or kept by the host.
@@ -97,9 +99,9 @@ struct Reading {
     intent: Intent,
     /// A directory is searched: which, and which names in it.
     root: Option<String>,
-    names: Option<String>,
+    names: Option<Vec<String>>,
     target: Option<String>,
-    content: Option<u64>,
+    content: Option<String>,
     old: Option<String>,
     new: Option<String>,
     everywhere: bool,
@@ -142,20 +144,28 @@ impl Reading {
             Role::CommandOrWords => self.intent.commands.push(command(value)?),
             Role::Directory => once(&mut self.intent.directory, path(value)?)?,
             Role::Path => self.intent.reads.push(path(value)?),
-            Role::Paths => self.intent.reads.extend(paths(value)?),
+            Role::Paths => {
+                for path in paths(value)? {
+                    // Some hosts take a backslash for a slash.
+                    let plain = names::alternatives(&path).filter(|_| !path.contains('\\'))?;
+                    let (patterns, plain) = plain.into_iter().partition::<Vec<_>, _>(|path| names::is_pattern(path));
+                    self.intent.patterns.extend(patterns);
+                    self.intent.reads.extend(plain);
+                }
+            }
             Role::Root => once(&mut self.root, path(value)?)?,
-            Role::Names => once(&mut self.names, path(value)?)?,
+            Role::Names => once(&mut self.names, vec![path(value)?])?,
             Role::ReadNames => {
-                let pattern = path(value)?;
-                let is_plain = !names::may_find_hidden(&pattern);
-                once(&mut self.names, pattern)?;
+                let patterns = names::pieces(&path(value)?);
+                let is_plain = !patterns.iter().any(|pattern| names::may_find_hidden(pattern));
+                once(&mut self.names, patterns)?;
                 is_plain.then_some(())?;
             }
             Role::Target => once(&mut self.target, path(value)?)?,
             Role::Doomed => {
-                self.intent.writes.push(FileChange { path: path(value)?, lines: None, deletes: true });
+                self.intent.writes.push(FileChange { path: path(value)?, lines: None, whole: None, deletes: true });
             }
-            Role::Content => once(&mut self.content, lines::count(value.as_str()?))?,
+            Role::Content => once(&mut self.content, value.as_str()?.to_owned())?,
             Role::Old => self.old = Some(value.as_str()?.to_owned()),
             Role::New => self.new = Some(value.as_str()?.to_owned()),
             Role::Everywhere => self.everywhere = flag(value)?,
@@ -168,6 +178,7 @@ impl Reading {
             Role::Number => number(value)?,
             Role::Flag => drop(flag(value)?),
             Role::Off => (!flag(value)?).then_some(())?,
+            Role::Plain => value.as_str().filter(|text| names::is_kind(text)).map(drop)?,
             Role::Word(words) => drop(word(value, words)?),
             Role::Inert => {}
         }
@@ -177,7 +188,7 @@ impl Reading {
     fn finish(mut self, tool: &Tool) -> Intent {
         if tool.fields.iter().any(|(_, role)| matches!(role, Role::Root)) {
             let root = self.root.take();
-            if let Some(names) = self.names.take() {
+            for names in self.names.take().into_iter().flatten() {
                 let absolute = names.starts_with(['/', '~']) || root.is_none();
                 let beneath = root.as_deref().unwrap_or_default().trim_end_matches('/');
                 self.intent.reads.push(if absolute { names } else { format!("{beneath}/{names}") });
@@ -187,7 +198,7 @@ impl Reading {
         }
         if let Some(path) = self.target.take() {
             let lines = self.lines();
-            self.intent.writes.push(FileChange { path, lines, deletes: false });
+            self.intent.writes.push(FileChange { path, lines, whole: self.content.take(), deletes: false });
         }
         self.intent
     }
@@ -195,16 +206,21 @@ impl Reading {
     /// How many lines of the target are written or taken away, where that can be told.
     fn lines(&self) -> Option<u64> {
         if let Some(keeps) = self.keeps_cell {
-            return if keeps { self.new.as_deref().map(lines::count) } else { None };
+            return if keeps { self.new.as_deref().map(count) } else { None };
         }
         if self.everywhere {
             return None;
         }
         match (&self.old, &self.new) {
-            (Some(old), Some(new)) => Some(lines::changed(old, new)),
-            _ => self.content.or(self.edits),
+            (Some(old), Some(new)) => Some(lines_changed(old, new)),
+            _ => self.content.as_deref().map(count).or(self.edits),
         }
     }
+}
+
+/// The lines of a text.
+fn count(text: &str) -> u64 {
+    u64::try_from(text.lines().count()).unwrap_or(u64::MAX)
 }
 
 /// Keeps a value, unless another field said the same thing already: which one the host means, nobody can tell.
@@ -276,7 +292,7 @@ fn edits(value: &Json) -> Option<Option<u64>> {
         members.keys().all(|key| known.contains(&key.as_str())).then_some(())?;
         let text = |key: &str| members.get(key)?.as_str();
         let everywhere = members.get("replace_all").map_or(Some(false), flag)?;
-        let lines = lines::changed(text("old_string")?, text("new_string")?);
+        let lines = lines_changed(text("old_string")?, text("new_string")?);
         total = if everywhere { None } else { total.map(|total| total.saturating_add(lines)) };
     }
     Some(total)

@@ -138,6 +138,9 @@ fn show_call(out: &mut String, call: &Call) {
     let intent = &call.intent;
     writeln!(out, "  commands {:?} directory {:?}", intent.commands, intent.directory).unwrap();
     writeln!(out, "  reads {:?} urls {:?}", intent.reads, intent.urls).unwrap();
+    if !intent.patterns.is_empty() {
+        writeln!(out, "  patterns {:?}", intent.patterns).unwrap();
+    }
     for change in &intent.writes {
         writeln!(out, "  writes {:?} lines {:?} deletes {}", change.path, change.lines, change.deletes).unwrap();
     }

@@ -13,10 +13,10 @@ use interlock_core::rule::CommandPattern;
 use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
 use interlock_verifiers::Ground;
 
-use crate::call_policy::{CallFindings, CallPlace, covers, examine_call};
+use crate::call_policy::{CallFindings, CallPlace, PATHS_LISTED_MAX, covers, examine_call};
 use crate::gate::Gate;
 use crate::ledger::{CallCommand, Command, StoreFault};
-use crate::paths;
+use crate::paths::{self, Base, Missing};
 
 /// A tool call of a coding agent.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
         effects: found.effects.iter().map(|name| effect_of(name)).collect(),
         shell: found.label.map(|label| effect_of(label.as_str())),
         edit_lines: found.edit_lines,
-        files: found.writes.iter().map(|path| Digest::of(&[path])).collect(),
+        files: files_of(&found, standing, session),
         known_by: found.allowed.clone(),
         allowances: allowances.map(|allowance| allowance.allowance_id.clone()).collect(),
         phase: phase_of(asking, standing, &found, session),
@@ -103,6 +103,19 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
         hostile: false,
         call: Some(Box::new(call)),
     }
+}
+
+/// The files a call changes, by their paths. Where a phase counts them and nobody can, they are more than it allows.
+fn files_of(found: &CallFindings, standing: &Standing, session: &str) -> Vec<Digest> {
+    let mut files: Vec<Digest> = found.writes.iter().map(|path| Digest::of(&[path])).collect();
+    let position = standing.run.position_for(session);
+    let state = position.and_then(|position| state_of(standing.workflow.as_deref()?, position));
+    if !found.files_known && state.is_some_and(|state| state.max_files_per_state.is_some()) {
+        // No path is empty, or begins with a number.
+        let others = (files.len()..PATHS_LISTED_MAX).map(|number| Digest::of(&[&number.to_string()]));
+        files.extend(others);
+    }
+    files
 }
 
 /// What the call is in the phase the run is in.
@@ -151,21 +164,25 @@ fn fact_of(asking: &CallAsking<'_>, standing: &Standing) -> Option<String> {
 
 /// Whether a directory that a call names is the project's own. What a host makes of `~` or of an address, nobody can tell.
 fn is_project(directory: &str, place: &CallPlace<'_>) -> bool {
-    let resolved = |path: &str| paths::resolve(path, place.cwd, place.home).known().map(str::to_owned);
-    let project = resolved(place.project);
-    directory.starts_with(['/', '.']) && project.is_some() && resolved(directory) == project
+    let Some(project) = paths::resolve(place.project, place.cwd, place.home).known().map(str::to_owned) else {
+        return false;
+    };
+    let readings = paths::readings(directory, Base { cwd: place.cwd, home: place.home, missing: Missing::Plain });
+    directory.starts_with(['/', '.']) && readings.iter().all(|reading| reading.known() == Some(&project))
 }
 
 /// Whether the commands of a call run within the project. A list of commands means them there: elsewhere `make test` is
 /// another one.
 fn is_at_home(asking: &CallAsking<'_>) -> bool {
     let place = &asking.place;
-    let resolved = |path: &str| paths::resolve(path, place.cwd, place.home).known().map(str::to_owned);
-    let directory = asking.call.intent.directory.as_deref().unwrap_or(place.cwd);
-    let (project, directory) = (resolved(place.project), resolved(directory));
-    project.zip(directory).is_some_and(|(project, directory)| {
-        directory == project || directory.strip_prefix(&project).is_some_and(|rest| rest.starts_with('/'))
-    })
+    let base = Base { cwd: place.cwd, home: place.home, missing: Missing::Plain };
+    let project = paths::resolve_from(place.project, base);
+    let within = |directory: &paths::Resolved| {
+        project.known().zip(directory.known()).is_some_and(|(project, directory)| {
+            directory.strip_prefix(project).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    paths::readings(asking.call.intent.directory.as_deref().unwrap_or(place.cwd), base).iter().all(within)
 }
 
 /// Whether an allowance is about this call.
@@ -183,7 +200,7 @@ fn matches(allowance: &Allowance, asking: &CallAsking<'_>, found: &CallFindings)
             && found.lines.iter().all(|words| covers(words, &patterns, false, &found.setting).is_ok())
     });
     let by_path = allowance.path.as_ref().map(|path| {
-        let whole = found.writes.len() < crate::call_policy::PATHS_LISTED_MAX && found.lines.is_empty();
+        let whole = found.writes.len() < PATHS_LISTED_MAX && found.files_known && found.lines.is_empty();
         whole && !found.writes.is_empty() && found.writes.iter().all(|written| is_beneath(written, path))
     });
     match (by_command, by_path) {

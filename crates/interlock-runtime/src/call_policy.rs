@@ -9,7 +9,7 @@ use std::path::Path;
 use interlock_core::Digest;
 use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
-use interlock_core::call::{Call, Family};
+use interlock_core::call::{Call, Family, FileChange, lines_changed};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
 use interlock_verifiers::shell::{Setting, examine};
 
@@ -18,6 +18,7 @@ pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
 
 use crate::git_config;
 use crate::paths::{self, Base, Missing, Resolved};
+use crate::platform;
 
 mod guess;
 mod place;
@@ -29,6 +30,8 @@ use place::Places;
 const VERSION: u32 = 1;
 /// The most paths that are listed of one kind.
 pub const PATHS_LISTED_MAX: usize = 256;
+/// The largest file whose lines are counted, in bytes.
+const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
 
@@ -70,6 +73,8 @@ pub struct CallFindings {
     pub reads: Vec<String>,
     /// Where it writes or may write, resolved; at most [`PATHS_LISTED_MAX`].
     pub writes: Vec<String>,
+    /// Those are all: nothing else is written that could have a name.
+    pub files_known: bool,
     /// How many lines its edits change; the largest number if that cannot be told.
     pub edit_lines: u64,
     /// Something is written, or may be, outside of the project.
@@ -152,6 +157,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         allowed: found.allowed,
         reads,
         writes,
+        files_known: seen.files_known(&subject.paths),
         edit_lines: seen.edit_lines,
         outside_project: outside.any,
         hosts: hosts.into_iter().collect(),
@@ -165,10 +171,14 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
 
 /// Where the command lines of a call are run.
 fn directory_of(call: &Call, place: &CallPlace<'_>) -> Resolved {
-    call.intent.directory.as_deref().map_or_else(
-        || Resolved::Known(place.cwd.to_owned()),
-        |directory| paths::resolve(directory, place.cwd, place.home),
-    )
+    let base = Base { cwd: place.cwd, home: place.home, missing: Missing::Plain };
+    let mut readings = paths::readings(call.intent.directory.as_deref().unwrap_or(place.cwd), base).into_iter();
+    match (readings.next(), readings.next()) {
+        (Some(Resolved::Known(_)), None) if call.intent.directory.is_none() => Resolved::Known(place.cwd.to_owned()),
+        (Some(only), None) => only,
+        // One that can be read in two ways may be any.
+        (None, _) | (Some(_), Some(_)) => Resolved::Unresolvable,
+    }
 }
 
 /// What command lines are judged in.
@@ -254,6 +264,22 @@ impl Seen {
         self.labels.remove(&Label::ReadOnly);
     }
 
+    /// Whether the files that are written can be counted: not behind a pattern, or in a directory that is taken along.
+    fn files_known(&self, paths: &[CallPath]) -> bool {
+        let is_directory = |path: &str| Path::new(path).is_dir();
+        let countless = |path: &CallPath| {
+            path.writes && path.path.as_deref().is_none_or(|path_of| path.removes && is_directory(path_of))
+        };
+        let spreads = |words: &Words| {
+            words.touches.iter().any(|touch| {
+                let command = touch.command.and_then(|at| words.commands.get(at));
+                let name = command.and_then(|command| command.words.first()?.as_deref());
+                touch.is_glob && touch.writes || (touch.is_glob || touch.sweeps) && name.is_some_and(copies)
+            })
+        };
+        !paths.iter().any(countless) && !self.lines.iter().any(spreads)
+    }
+
     /// Whether the operator knows a command of the call, or one that runs it.
     fn is_known(&self, command: Option<usize>, found: &RuleFinding) -> bool {
         let Some(command) = command.filter(|_| !self.has_unread) else { return false };
@@ -275,20 +301,23 @@ impl Seen {
         let sweeps = call.family == Some(Family::Grep);
         let how = CallPath { path: None, writes: false, removes: false, sweeps, command: None };
         for path in &call.intent.reads {
-            places.insert(paths::resolve_from(path, base), &how);
+            places.insert_readings(path, base, &how);
+        }
+        for pattern in &call.intent.patterns {
+            places.insert_pattern(pattern, base, &how);
         }
         if sweeps && call.intent.reads.is_empty() {
             places.insert(paths::resolve_from(".", base), &how);
         }
         for change in &call.intent.writes {
             let how = CallPath { path: None, writes: true, removes: change.deletes, sweeps: false, command: None };
-            places.insert(paths::resolve_from(&change.path, base), &how);
-            self.edit_lines = self.edit_lines.saturating_add(change.lines.unwrap_or(u64::MAX));
+            places.insert_readings(&change.path, base, &how);
+            self.edit_lines = self.edit_lines.saturating_add(lines_of(change, base).unwrap_or(u64::MAX));
             self.labels.insert(if change.deletes { Label::Destructive } else { Label::Write });
         }
         for url in &call.intent.urls {
             if url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
-                places.add(paths::resolve_from(url, base), false, None);
+                places.insert_readings(url, base, &CallPath { sweeps: false, ..how.clone() });
             }
             let hosts = hosts_in(url, true);
             // An address without a host that can be read is one that nobody knows.
@@ -340,6 +369,28 @@ impl Seen {
             self.hosts.insert(CallHost { host: None, command: None });
         }
     }
+}
+
+/// Whether a program makes of many files many others.
+fn copies(program: &str) -> bool {
+    let name = program.rsplit('/').next().unwrap_or(program);
+    ["cp", "mv", "ln", "install", "rsync", "scp", "ditto", "rename", "cpio", "pax", "tar"].contains(&name)
+}
+
+/// How many lines a change writes and takes away, where that can be told.
+fn lines_of(change: &FileChange, base: Base<'_>) -> Option<u64> {
+    let (Some(whole), false) = (&change.whole, change.deletes) else { return change.lines };
+    // The end of the last line is no line.
+    let ended = |text: &str| text.strip_suffix('\n').unwrap_or(text).to_owned();
+    let mut most = 0;
+    for reading in paths::readings(&change.path, base) {
+        let lines = match platform::text_of(Path::new(reading.known()?), TEXT_BYTES_MAX).ok()? {
+            Some(held) => lines_changed(&ended(&held), &ended(whole)),
+            None => change.lines?,
+        };
+        most = lines.max(most);
+    }
+    Some(most)
 }
 
 /// Whether something is written outside of the project, or may be.

@@ -4,7 +4,10 @@
 //! listed only for patterns. A path is looked at once, before it is used: what changes in between is not seen here.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::io;
 use std::path::Path;
+
+use interlock_core::json::nfc;
 
 use crate::platform::{self, Looked};
 
@@ -89,6 +92,35 @@ pub fn by_name(text: &str, base: Base<'_>) -> Option<String> {
     Some(format!("/{}", parts.join("/")))
 }
 
+/// Everywhere a path may lead that a tool of a host is given. Hosts cut off blanks around it, fold `..` by the names
+/// alone before the file system sees a link, write it in one Unicode form, and know `~` and `file:` or take them for
+/// names; which of these, and in which version, nobody can tell. One that is plainly written leads to one place.
+pub fn readings(text: &str, base: Base<'_>) -> BTreeSet<Resolved> {
+    let trimmed = text.trim_matches(is_blank);
+    let mut texts = BTreeSet::from([text.to_owned(), trimmed.to_owned()]);
+    let composed: Vec<String> = texts.iter().map(|text| nfc(text).into_owned()).collect();
+    texts.extend(composed);
+    // Where nothing is called so, such a name is a plain one.
+    let is_name = |text: &&String| {
+        let first = text.split('/').next().unwrap_or_default();
+        platform::look(Path::new(&format!("{}/{first}", base.cwd))) != Looked::Missing
+    };
+    let is_special = |text: &&String| text.starts_with('~') || strip_scheme(text).is_some();
+    let as_names = texts.iter().filter(is_special).filter(is_name).map(|text| format!("./{text}"));
+    let as_names: Vec<String> = as_names.collect();
+    texts.extend(as_names);
+    let both = |text: &String| {
+        let folded = by_name(text, base).map_or(Resolved::Unresolvable, |path| resolve_from(&path, base));
+        [resolve_from(text, base), folded]
+    };
+    texts.iter().flat_map(both).collect()
+}
+
+/// What a host may cut off at the ends of a path: blanks of every alphabet, ends of lines, and the mark of an encoding.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace() || character == '\u{feff}'
+}
+
 /// What a pattern for names of files stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expansion {
@@ -105,6 +137,88 @@ pub fn expand(pattern: &str, base: Base<'_>) -> Expansion {
         Some((found, looked_into)) => Expansion { found: all(found), looked_into: all(looked_into) },
         None => Expansion { found: vec![Resolved::Unresolvable], looked_into: Vec::new() },
     }
+}
+
+/// Looks up what a pattern of a host's tool stands for now: as above, but `**` is any number of directories, a star stands
+/// for hidden names too, and neither case nor blanks at the ends count. Links to directories are not walked through.
+pub fn expand_deep(pattern: &str, base: Base<'_>) -> Vec<Resolved> {
+    let found =
+        readings_of_pattern(pattern, base).into_iter().map(|path| deep(&path, base)).collect::<Option<Vec<_>>>();
+    match found {
+        Some(found) => found.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().map(Resolved::Known).collect(),
+        None => vec![Resolved::Unresolvable],
+    }
+}
+
+/// The absolute forms of a pattern: with `..` as the file system takes it, and folded by the names alone.
+fn readings_of_pattern(pattern: &str, base: Base<'_>) -> BTreeSet<String> {
+    let pattern = pattern.trim_matches(is_blank);
+    [absolute(pattern, base), by_name(pattern, base)].into_iter().flatten().collect()
+}
+
+/// The paths that an absolute pattern stands for; nothing if they are too many to tell, or it says more than is read here.
+fn deep(pattern: &str, base: Base<'_>) -> Option<BTreeSet<String>> {
+    // Braces are taken apart before; what is left of them, and lists in parentheses, may stand for any name.
+    if pattern.contains(['{', '}', '(', ')', '\\', '!']) {
+        return None;
+    }
+    let mut entries = GLOB_ENTRIES_MAX;
+    let mut open = BTreeSet::from(["/".to_owned()]);
+    for name in pattern.split('/').filter(|name| !name.is_empty() && *name != ".") {
+        open = match name {
+            "**" => beneath(open, &mut entries)?,
+            _ if is_pattern(name) => named_in(&open, name, &mut entries, base)?,
+            plain => {
+                let here = open.iter().map(|directory| walk(&format!("{directory}/{plain}"), base));
+                let here = here.collect::<Option<BTreeSet<_>>>()?;
+                let other_case =
+                    if plain == ".." { BTreeSet::new() } else { named_in(&open, plain, &mut entries, base)? };
+                here.into_iter().chain(other_case).collect()
+            }
+        };
+    }
+    (open.len() <= GLOB_PATHS_MAX).then_some(open)
+}
+
+/// What in some directories has a name that matches.
+fn named_in(open: &BTreeSet<String>, pattern: &str, entries: &mut usize, base: Base<'_>) -> Option<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for directory in open {
+        let listed = match platform::names_in(Path::new(directory), *entries) {
+            Ok(listed) => listed.unwrap_or_default(),
+            // Nobody finds a name by its other case where names cannot be listed.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_pattern(pattern) => Vec::new(),
+            Err(_) => return None,
+        };
+        *entries = entries.checked_sub(listed.len())?;
+        for entry in listed.iter().filter(|entry| matches_text(pattern, entry)) {
+            found.insert(walk(&format!("{directory}/{entry}"), base)?);
+        }
+    }
+    Some(found)
+}
+
+/// These directories and all beneath them, links left out, and every file in them.
+fn beneath(open: BTreeSet<String>, entries: &mut usize) -> Option<BTreeSet<String>> {
+    let mut waiting: Vec<String> = open.into_iter().collect();
+    let mut found = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        let Some(listed) = platform::names_in(Path::new(&path), *entries).ok()? else {
+            found.insert(path);
+            continue;
+        };
+        *entries = entries.checked_sub(listed.len())?;
+        for entry in listed {
+            let path = format!("{}/{entry}", path.trim_end_matches('/'));
+            match platform::look(Path::new(&path)) {
+                Looked::Plain => waiting.push(path),
+                Looked::Link(_) | Looked::Missing => {}
+                Looked::Unknown => return None,
+            }
+        }
+        found.insert(path);
+    }
+    Some(found)
 }
 
 /// A path from the root on; links and `..` are still in it.
@@ -343,9 +457,11 @@ fn is_pattern(name: &str) -> bool {
 
 /// Whether a name matches a pattern of a shell. A dot at the beginning has to be written out.
 fn matches_name(pattern: &str, name: &str) -> bool {
-    if name.starts_with('.') && !pattern.starts_with('.') {
-        return false;
-    }
+    (!name.starts_with('.') || pattern.starts_with('.')) && matches_text(pattern, name)
+}
+
+/// Whether a name matches a pattern in which a star stands for a dot as well. Case does not count.
+fn matches_text(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     // Positions in the pattern that may come next.

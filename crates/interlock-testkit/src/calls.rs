@@ -37,7 +37,11 @@ pub struct CallCase {
     #[serde(default)]
     read: Vec<String>,
     #[serde(default)]
+    patterns: Vec<String>,
+    #[serde(default)]
     write: Vec<String>,
+    /// All that the files in `write` will hold.
+    whole: Option<String>,
     #[serde(default)]
     delete: Vec<String>,
     #[serde(default)]
@@ -76,6 +80,7 @@ struct Expect {
     hosts: Option<Vec<String>>,
     outside: Option<bool>,
     edit_lines: Option<u64>,
+    files_known: Option<bool>,
 }
 
 /// The files that every world has.
@@ -171,13 +176,19 @@ impl CallCase {
         };
         let input = fill(self.input.as_deref().unwrap_or("{}"));
         let input = Json::of(parse(&input, &Limits::STATE).expect("JSON").root());
-        let change = |deletes| move |path: String| FileChange { path, lines: Some(1), deletes };
+        let whole = self.whole.clone();
+        let lines = whole.as_ref().map_or(1, |whole| u64::try_from(whole.lines().count()).expect("few lines"));
+        let change = |deletes| {
+            let whole = whole.clone();
+            move |path: String| FileChange { path, lines: Some(lines), whole: whole.clone(), deletes }
+        };
         let texts = |texts: &[String]| texts.iter().map(|text| fill(text)).collect::<Vec<_>>();
         let written = texts(&self.write).into_iter().map(change(false));
         let intent = Intent {
             commands: self.run.iter().map(|line| fill(line)).collect(),
             directory: self.directory.as_deref().map(fill),
             reads: texts(&self.read),
+            patterns: texts(&self.patterns),
             writes: written.chain(texts(&self.delete).into_iter().map(change(true))).collect(),
             urls: texts(&self.urls),
             goes_on: self.goes_on,
@@ -214,6 +225,7 @@ impl Expect {
         same("hosts", self.hosts.clone().map(shown), shown(hosts().collect()));
         same("outside", self.outside.map(|it| it.to_string()), found.outside_project.to_string());
         same("edit_lines", self.edit_lines.map(|it| it.to_string()), found.edit_lines.to_string());
+        same("files_known", self.files_known.map(|it| it.to_string()), found.files_known.to_string());
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }
 }

@@ -158,7 +158,12 @@ fn check_limits(state: &State, position: &Position, call: &CallAsked<'_>) -> Res
     if let Some(max) = state.max_edit_lines
         && call.edit_lines > u64::from(max)
     {
-        let message = format!("`{}` allows edits of at most {max} lines; this one has {}", state.name, call.edit_lines);
+        let has = if call.edit_lines == u64::MAX {
+            "how many this one changes cannot be told".to_owned()
+        } else {
+            format!("this one has {}", call.edit_lines)
+        };
+        let message = format!("`{}` allows edits of at most {max} lines; {has}", state.name);
         return Err(refused(Code::WorkflowLimit, message));
     }
     if let Some(max) = state.max_files_per_state.map(|max| max.min(FILES_COUNTED_MAX)) {

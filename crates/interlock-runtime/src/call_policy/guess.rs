@@ -5,7 +5,7 @@ use interlock_core::rule::{CallHost, hosts_in};
 
 use super::place::Places;
 use super::{CallPlace, Seen};
-use crate::paths::{self, PATH_BYTES_MAX, Resolved};
+use crate::paths::{self, Base, Missing, PATH_BYTES_MAX, Resolved};
 
 /// The most strings that are looked at.
 const STRINGS_MAX: u32 = 512;
@@ -69,10 +69,13 @@ impl Guess<'_, '_, '_> {
         if trimmed.len() > PATH_BYTES_MAX && !expected {
             return;
         }
-        match paths::resolve(trimmed, self.place.cwd, self.place.home) {
-            // A long word is no name of a file; a field that is meant to hold one says otherwise.
-            Resolved::Unresolvable if !expected && !written_out => {}
-            resolved @ (Resolved::Known(_) | Resolved::Unresolvable) => self.places.add(resolved, true, None),
+        let base = Base { cwd: self.place.cwd, home: self.place.home, missing: Missing::Plain };
+        for resolved in paths::readings(trimmed, base) {
+            match resolved {
+                // A long word is no name of a file; a field that is meant to hold one says otherwise.
+                Resolved::Unresolvable if !expected && !written_out => {}
+                Resolved::Known(_) | Resolved::Unresolvable => self.places.add(resolved, true, None),
+            }
         }
     }
 }

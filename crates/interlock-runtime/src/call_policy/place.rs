@@ -54,6 +54,21 @@ impl<'a> Places<'a> {
         self.found.insert(CallPath { path, writes, command, removes: how.removes, sweeps: how.sweeps });
     }
 
+    /// A path that a tool of a host is given, wherever it may lead.
+    pub(super) fn insert_readings(&mut self, text: &str, base: Base<'_>, how: &CallPath) {
+        let Some(looks) = self.looks.checked_sub(1) else { return self.insert(Resolved::Unresolvable, how) };
+        self.looks = looks;
+        paths::readings(text, base).into_iter().for_each(|path| self.insert(path, how));
+    }
+
+    /// A pattern that a tool of a host is given: what it stands for now, and what is called so.
+    pub(super) fn insert_pattern(&mut self, pattern: &str, base: Base<'_>, how: &CallPath) {
+        let Some(looks) = self.looks.checked_sub(GLOB_LOOKS) else { return self.insert(Resolved::Unresolvable, how) };
+        self.looks = looks;
+        paths::expand_deep(pattern, base).into_iter().for_each(|path| self.insert(path, how));
+        self.insert_readings(pattern, base, how);
+    }
+
     /// The paths of a line that starts in a directory.
     pub(super) fn add_line(
         &mut self,

@@ -8,6 +8,6 @@ mod look;
 mod root;
 
 pub use directory::HeldDirectory;
-pub(crate) use look::{Looked, home_of, identity, look, names_in};
+pub(crate) use look::{Looked, home_of, identity, look, names_in, text_of};
 pub use root::HeldRoot;
 pub(crate) use root::OpenFault;
