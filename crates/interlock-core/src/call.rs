@@ -92,6 +92,8 @@ pub struct Intent {
     pub goes_on: bool,
     /// Fields of the input that nobody here knows: what they ask for cannot be told.
     pub unread: Vec<String>,
+    /// Fields of the input that are words for people: whatever they say, the same is done.
+    pub remarks: Vec<String>,
 }
 
 /// A file to be changed.
@@ -108,17 +110,26 @@ pub struct FileChange {
 }
 
 impl Call {
-    /// The SHA-256 of tool and input: the same call has the same.
+    /// The SHA-256 of tool and input, without what is said to people about it: the same call has the same.
     pub fn fingerprint(&self) -> Digest {
         let (server, tool) = self.mcp.as_ref().map_or(("", ""), |mcp| (&*mcp.server, &*mcp.tool));
         let name = [&self.tool, server, tool].map(crate::json::quote).join(",");
-        Digest::of(&["[", &name, ",", &self.input.canonical(), "]"])
+        let remarks = &self.intent.remarks;
+        let asked = match self.input.as_object().filter(|_| !remarks.is_empty()) {
+            Some(members) => {
+                let kept = members.iter().filter(|(key, _)| !remarks.contains(key));
+                Json::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect()).canonical()
+            }
+            None => self.input.canonical(),
+        };
+        Digest::of(&["[", &name, ",", &asked, "]"])
     }
 
     /// The SHA-256 of what it asks for, in whatever form: commands, files, addresses, a tool of MCP, and the directory. Two
     /// events of a host about one call have the same; its input may be told differently in each.
     pub fn gist(&self, cwd: &str) -> Digest {
-        let Intent { commands, directory, reads, patterns, writes, urls, goes_on: _, unread: _ } = &self.intent;
+        let Intent { commands, directory, reads, patterns, writes, urls, goes_on: _, unread: _, remarks: _ } =
+            &self.intent;
         let reads: Vec<String> = reads.iter().chain(patterns).cloned().collect();
         let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::from(text.as_str())).collect());
         let written: Vec<String> = writes.iter().map(|change| change.path.clone()).collect();

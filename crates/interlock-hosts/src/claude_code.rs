@@ -7,7 +7,7 @@ use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape, tells_error};
 use crate::tools::Role::{
     CellMode, Command, Content, Edits, Everywhere, Flag, Inert, Lasting, LastingCommand, Names, New, Number, Off, Old,
-    Path, Plain, ReadNames, Root, Target, Text, Url, Word,
+    Path, Plain, ReadNames, Remark, Root, Target, Text, Url, Word,
 };
 use crate::tools::Tool;
 
@@ -85,7 +85,7 @@ const TOOLS: &[Tool] = &[
         fields: &[
             ("command", Command),
             ("timeout", Number),
-            ("description", Text),
+            ("description", Remark),
             ("run_in_background", Lasting),
             ("dangerouslyDisableSandbox", Off),
         ],
@@ -94,7 +94,7 @@ const TOOLS: &[Tool] = &[
         name: "Monitor",
         family: Some(Family::Bash),
         needs: &["command"],
-        fields: &[("command", LastingCommand), ("timeout_ms", Number), ("description", Text)],
+        fields: &[("command", LastingCommand), ("timeout_ms", Number), ("description", Remark)],
     },
     Tool { name: "BashOutput", family: None, needs: &[], fields: OUTPUT },
     Tool { name: "TaskOutput", family: None, needs: &[], fields: OUTPUT },

@@ -4,7 +4,7 @@
 use interlock_core::call::Family;
 
 use crate::shape::{Dialect, Shape};
-use crate::tools::Role::{CommandOrWords, Flag, Inert, Number, Path, Text, Url};
+use crate::tools::Role::{CommandOrWords, Flag, Inert, Number, Path, Remark, Text, Url};
 use crate::tools::{Role, Tool};
 
 pub(crate) const DIALECT: Dialect = Dialect {
@@ -32,13 +32,13 @@ const TOOLS: &[Tool] = &[
         name: "Bash",
         family: Some(Family::Bash),
         needs: &["command"],
-        fields: &[("command", CommandOrWords), ("description", Text)],
+        fields: &[("command", CommandOrWords), ("description", Remark)],
     },
     Tool {
         name: "apply_patch",
         family: Some(Family::Edit),
         needs: &["command", "input"],
-        fields: &[("command", Role::Patch), ("input", Role::Patch), ("description", Text)],
+        fields: &[("command", Role::Patch), ("input", Role::Patch), ("description", Remark)],
     },
     Tool { name: "update_plan", family: None, needs: &[], fields: &[("explanation", Text), ("plan", Inert)] },
     Tool {

@@ -13,7 +13,7 @@ use crate::mcp;
 use crate::shape::{Dialect, Shape, digest, loosened, object, response, tells_error};
 use crate::tools::Role::{
     Command, Content, Directory, Doomed, Edits, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths,
-    Plain, ReadNames, Root, Target, Text, Url,
+    Plain, ReadNames, Remark, Root, Target, Text, Url,
 };
 use crate::tools::{self, Tool};
 
@@ -160,7 +160,7 @@ const TOOLS: &[Tool] = &[
         fields: &[
             ("command", Command),
             ("working_directory", Directory),
-            ("description", Text),
+            ("description", Remark),
             ("timeout", Number),
             ("is_background", Lasting),
         ],
@@ -185,7 +185,7 @@ const TOOLS: &[Tool] = &[
         name: "Delete",
         family: Some(Family::Edit),
         needs: FILE,
-        fields: &[("file_path", Doomed), ("path", Doomed), ("target_file", Doomed), ("explanation", Text)],
+        fields: &[("file_path", Doomed), ("path", Doomed), ("target_file", Doomed), ("explanation", Remark)],
     },
     Tool {
         name: "Grep",
@@ -230,7 +230,7 @@ const TOOLS: &[Tool] = &[
         name: "WebSearch",
         family: Some(Family::WebFetch),
         needs: &["search_term", "query"],
-        fields: &[("search_term", Text), ("query", Text), ("explanation", Text)],
+        fields: &[("search_term", Text), ("query", Text), ("explanation", Remark)],
     },
     Tool {
         name: "Task",

@@ -10,7 +10,7 @@ use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape};
 use crate::tools::Role::{
     Command, Content, Directory, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths, ReadNames,
-    Root, Target, Text, Url, UrlsIn,
+    Remark, Root, Target, Text, Url, UrlsIn,
 };
 use crate::tools::{Role, Tool};
 
@@ -53,7 +53,7 @@ const TOOLS: &[Tool] = &[
         needs: &["command"],
         fields: &[
             ("command", Command),
-            ("description", Text),
+            ("description", Remark),
             ("dir_path", Directory),
             ("is_background", Lasting),
             ("delay_ms", Number),

@@ -64,6 +64,8 @@ pub(crate) enum Role {
     UrlsIn,
     /// A text that asks for nothing a rule is about.
     Text,
+    /// A text for people about the call: the host does the same whatever it says.
+    Remark,
     /// A number that asks for nothing a rule is about.
     Number,
     /// A boolean that asks for nothing a rule is about.
@@ -119,6 +121,9 @@ impl Reading {
                 Some(_) if *value == Json::Null => true,
                 Some((_, role)) => self.take(*role, value).is_some(),
             };
+            if understood && matches!(field, Some((_, Role::Remark))) {
+                self.intent.remarks.push(key.clone());
+            }
             if !understood {
                 self.intent.unread.push(key.clone());
             }
@@ -174,7 +179,7 @@ impl Reading {
             Role::Patch => self.intent.writes.extend(patch::read(value.as_str()?)?),
             Role::Url => self.intent.urls.push(path(value)?),
             Role::UrlsIn => self.intent.urls.extend(urls_in(value.as_str()?)?),
-            Role::Text => drop(value.as_str()?),
+            Role::Text | Role::Remark => drop(value.as_str()?),
             Role::Number => number(value)?,
             Role::Flag => drop(flag(value)?),
             Role::Off => (!flag(value)?).then_some(())?,

@@ -193,6 +193,7 @@ impl CallCase {
             urls: texts(&self.urls),
             goes_on: self.goes_on,
             unread: self.unread.clone(),
+            remarks: Vec::new(),
         };
         let mcp = self.mcp.clone().map(|[server, tool]| McpTool { server, tool });
         let name = mcp.as_ref().map(|mcp| format!("mcp__{}__{}", mcp.server, mcp.tool));
