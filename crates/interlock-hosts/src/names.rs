@@ -5,6 +5,7 @@
 const HIDDEN: &[&str] = &[
     ".env", ".envrc", ".env.local", ".env.development", ".env.production", ".env.staging", ".env.test", ".netrc", ".pgpass",
     ".npmrc", ".pypirc", ".git-credentials", ".vault-token", ".my.cnf", ".htpasswd", ".bash_history", ".zsh_history",
+    ".psql_history", ".python_history", ".node_repl_history", ".dev.vars", ".s3cfg", ".boto", ".databrickscfg",
 ];
 const WILD: [char; 5] = ['*', '?', '[', ']', '\\'];
 

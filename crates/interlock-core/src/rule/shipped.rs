@@ -25,7 +25,8 @@ const SECRETS: &[&str] = &[
 /// Whether a file with such a name is there to be shown. `path` is a real one, in lower case.
 pub(super) fn is_example(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    matches!(name, ".env.example" | ".env.sample" | ".env.template" | ".env.dist" | ".env.defaults")
+    let shown = |kind: &str| matches!(kind, "example" | "sample" | "template" | "dist" | "defaults");
+    name.strip_prefix(".env.").or_else(|| name.strip_prefix(".dev.vars.")).is_some_and(shown)
         || name.starts_with("id_") && name.ends_with(".pub")
 }
 
@@ -36,6 +37,42 @@ const SECRETS_AT_CALLS: &[&str] = &[
     "**/*.tfstate", "**/.cargo/credentials*", "**/.my.cnf", "**/.password-store/**", "**/*.kdbx", "**/gshadow",
     "**/.bash_history", "**/.zsh_history", "**/.config/containers/auth.json", "**/*.ppk", "**/.htpasswd",
     "**/.local/share/keyrings/**", "/proc/*/environ",
+    // what was typed: shells, interpreters, databases, pagers
+    "**/.*_history", "**/*_history.txt", "**/fish_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo",
+    "**/.zsh_sessions/**", "**/.bash_sessions/**", "**/.local/share/nushell/**", "**/.config/nushell/history*",
+    "**/.local/share/powershell/**", "**/.local/share/xonsh/**", "**/.ipython/**/history.sqlite*", "**/.mongodb/mongosh/**",
+    "**/.dbshell", "**/.rediscli_auth", "**/.mylogin.cnf", "**/.pg_service.conf", "**/.odbc.ini", "**/.snowsql/**",
+    "**/.snowflake/**", "**/.dbt/profiles.yml",
+    // agents and their hosts
+    "**/.credentials.json", "**/oauth_creds.json", "**/.gemini/google_accounts.json", "**/.gemini/mcp-oauth-tokens*",
+    "**/.config/github-copilot/**", "**/.local/share/*/auth.json", "**/.config/*/auth.json", "**/.continue/config.*",
+    "**/.config/goose/**", "**/.config/openai/**", "**/.openai/**", "**/.config/anthropic/**", "**/.anthropic/**",
+    "**/.aider.conf.yml", "**/.config/cursor/**",
+    // clouds and services
+    "**/.config/rclone/**", "**/.rclone.conf", "**/.s3cfg", "**/.boto", "**/.oci/**", "**/.config/doctl/**", "**/.fly/**",
+    "**/.netlify/config.json", "**/.config/netlify/**", "**/.config/configstore/**", "**/.databrickscfg",
+    "**/.config/hcloud/**", "**/.linode-cli", "**/.config/linode-cli", "**/.config/scw/**", "**/.aliyun/**",
+    "**/.bluemix/**", "**/.railway/**", "**/.config/railway/**", "**/.config/.wrangler/**", "**/.wrangler/config/**",
+    "**/.dev.vars", "**/.dev.vars.*", "**/.supabase/access-token", "**/.config/firebase/**", "**/.config/op/**",
+    "**/.config/bitwarden*/**", "**/.config/hub", "**/.config/gh/**", "**/.config/tea/**", "**/.config/stripe/**",
+    "**/.config/ngrok/**", "**/.ngrok2/**", "**/.cloudflared/**", "**/.config/helm/registry/**", "**/.mc/config.json",
+    "**/.sentryclirc", "**/.dockercfg", "**/kubeconfig", "**/.kube/*.yaml", "**/*.tfvars", "**/*.tfvars.json",
+    "**/.terraformrc", "**/.config/sops/**", "**/.config/age/**", "**/.cache/huggingface/token", "**/.huggingface/token",
+    "**/.kaggle/**", "**/.config/kaggle/**", "**/client_secret*.json", "**/service-account*.json", "/run/secrets/**",
+    "/var/run/secrets/**",
+    // registries
+    "**/.m2/settings*.xml", "**/.gradle/gradle.properties", "**/.yarnrc.yml", "**/.config/pip/pip.conf", "**/.pip/pip.conf",
+    "/etc/pip.conf", "**/.config/pypoetry/auth.toml", "**/.bundle/config", "**/nuget.config", "**/.composer/auth.json",
+    "**/.conan/credentials*", "**/.condarc",
+    // browsers, mail, key rings, wallets
+    "**/.mozilla/**", "**/snap/firefox/**", "**/.config/google-chrome*/**", "**/.config/chromium/**",
+    "**/.config/bravesoftware/**", "**/.config/microsoft-edge*/**", "**/.config/vivaldi/**", "**/.config/opera*/**",
+    "**/library/application support/google/chrome/**", "**/library/application support/firefox/**",
+    "**/library/keychains/**", "**/library/cookies/**", "**/logins.json", "**/key4.db", "**/login data*",
+    "**/cookies.sqlite*", "**/.thunderbird/**", "**/.authinfo*", "**/.msmtprc", "**/.fetchmailrc", "**/.vnc/passwd",
+    "**/.smbcredentials", "**/*.keytab", "/tmp/krb5cc_*", "**/*.p8", "**/*.pkcs12", "**/*.jceks", "**/*.ovpn",
+    "/etc/wireguard/**", "/etc/networkmanager/system-connections/**", "/etc/sudoers", "/etc/sudoers.d/**",
+    "/etc/ssh/ssh_host_*", "**/wallet.dat", "**/.ethereum/keystore/**", "**/.config/solana/id.json", "**/.electrum/**",
 ];
 
 /// Interlock's own files and the hook settings of the hosts it guards.
@@ -71,12 +108,17 @@ const ARMS: &[&str] = &[
 const ARMS_AT_CALLS: &[&str] = &[
     // git
     "**/.git", "**/.git/**", "**/.gitconfig", "**/.config/git/**", "/etc/gitconfig", "**/.husky/**", "**/.githooks/**",
-    "**/.pre-commit-config.yaml", "**/lefthook.yml",
+    "**/.git-hooks/**", "**/.pre-commit-config.y*ml", "**/.pre-commit-hooks.y*ml", "**/lefthook.y*ml", "**/lefthook.toml", "**/lefthook.json", "**/.lefthook.*",
+    "**/lefthook-local.*", "**/.lefthook-local.*", "**/.lefthook/**", "**/.overcommit.yml", "**/.huskyrc*",
+    "**/.lintstagedrc*", "**/.simple-git-hooks.*", "**/simple-git-hooks.*", "**/.hg/**", "**/.hgrc", "**/.jj/**",
     // shells
     "**/.bash_aliases", "**/.bashrc.d/**", "**/.zlogout", "**/.zsh/**", "**/.oh-my-zsh/**", "**/.kshrc", "**/.mkshrc",
     "**/.cshrc", "**/.tcshrc", "**/.login", "**/.logout", "**/.inputrc", "**/.xinitrc", "**/.xprofile", "**/.xsession",
     "**/.xsessionrc", "**/.direnvrc", "**/.config/direnv/**", "/etc/bash.bashrc", "/etc/bashrc", "/etc/environment",
-    "/etc/zsh/**", "/etc/zshenv", "/etc/zshrc", "/etc/zprofile", "/etc/bash_completion.d/**",
+    "/etc/zsh/**", "/etc/zshenv", "/etc/zshrc", "/etc/zprofile", "/etc/bash_completion.d/**", "**/.bashrc.local",
+    "**/.zshrc.local", "**/.zshenv.local", "**/.bash_completion", "**/.config/bash/**", "**/.config/zsh/**", "**/.zimrc",
+    "**/.config/nushell/**", "**/.config/powershell/**", "**/.config/environment.d/**", "**/.pam_environment",
+    "**/.config/starship.toml", "**/.rvmrc", "**/.autoenv", "**/.autoenv.zsh",
     // what the system starts
     "/etc/anacrontab", "/etc/rc.local", "/etc/init.d/**", "/etc/inittab", "/etc/sudoers", "/etc/sudoers.d/**",
     "/etc/ld.so.preload", "/etc/ld.so.conf", "/etc/ld.so.conf.d/**", "/lib/systemd/**", "/usr/lib/systemd/**",
@@ -89,17 +131,32 @@ const ARMS_AT_CALLS: &[&str] = &[
     // pipelines
     "**/.github/actions/**", "**/.travis.yml", "**/azure-pipelines.yml", "**/bitbucket-pipelines.yml", "**/.drone.yml",
     "**/.appveyor.yml", "**/appveyor.yml", "**/cloudbuild.yaml", "**/.woodpecker.yml", "**/.woodpecker/**",
-    "**/.buildkite/**", "**/.gitea/**", "**/.forgejo/**", "**/.devcontainer/**",
+    "**/.buildkite/**", "**/.gitea/**", "**/.forgejo/**", "**/.devcontainer/**", "**/.devcontainer.json",
+    "**/.gitlab-ci.yaml", "**/.gitlab/**", "**/azure-pipelines.yaml", "**/.drone.yaml", "**/cloudbuild.yml",
+    "**/.woodpecker.yaml", "**/.cirrus.*", "**/.teamcity/**", "**/.semaphore/**", "**/.build.yml", "**/.builds/**",
+    "**/.tekton/**", "**/buildspec.y*ml", "**/codemagic.yaml", "**/.gitpod.*", "**/.replit", "**/devfile.yaml",
+    "**/.devfile.yaml", "**/.idx/**", "**/.codesandbox/**",
     // agents and editors
     "**/.mcp.json", "**/.claude.json", "**/.aider.conf.yml", "**/.continue/**", "**/.windsurf/**", "**/.zed/**",
     "**/.config/zed/**", "**/.config/nvim/**", "**/.vim/**", "**/.emacs.d/**", "**/.vimrc", "**/.gvimrc", "**/.exrc",
     "**/.nvimrc", "**/.ideavimrc", "**/.emacs", "**/.dir-locals.el", "**/.nanorc", "**/.copilot/**", "**/.qwen/**",
-    "**/.cursorrules", "**/.windsurfrules",
+    "**/.cursorrules", "**/.windsurfrules", "**/.roo/**", "**/.kiro/**", "**/.amazonq/**", "**/.aws/amazonq/**",
+    "**/.trae/**", "**/.augment/**", "**/.junie/**", "**/.cline/**", "**/.clinerules", "**/.clinerules/**", "**/.goose/**",
+    "**/.goosehints", "**/.config/goose/**", "**/crush.json", "**/.crush.json", "**/.codeium/**", "**/.fleet/**",
+    "**/.nova/**", "**/.theia/**", "**/.run/**", "**/*.code-workspace", "**/*.sublime-project", "**/.helix/**",
+    "**/.config/helix/**", "**/.nvim.lua", "**/.lvimrc", "**/.local.vimrc", "**/.vimrc.local", "**/.dir-locals-2.el",
+    "**/.ycm_extra_conf.py",
     // tools that read a file before they do anything
     "**/.gdbinit", "**/.lldbinit", "**/.pythonrc", "**/.pdbrc", "**/.irbrc", "**/.psqlrc", "**/.sqliterc", "**/.npmrc",
     "**/.yarnrc", "**/.yarnrc.yml", "**/.wgetrc", "**/.curlrc", "**/.screenrc", "**/.tmux.conf", "**/pip.conf",
     "**/sitecustomize.py", "**/usercustomize.py", "**/*.pth", "**/.cargo/config", "**/.cargo/config.toml",
-    "**/.mise.toml", "**/mise.toml",
+    "**/.mise.toml", "**/mise.toml", "**/.mise.local.toml", "**/mise.local.toml", "**/.mise/**", "**/.config/mise/**",
+    "**/.rtx.toml", "**/.pnpmfile.*", "**/pnpmfile.*", "**/.yarn/releases/**", "**/.yarn/plugins/**", "**/bunfig.toml",
+    "**/.bunfig.toml", "**/.mvn/**", "**/.mavenrc", "**/.gradle/init.gradle*", "**/.gradle/init.d/**", "**/.sbtrc",
+    "**/.pryrc", "**/.pythonstartup", "**/.rprofile", "**/.renviron", "**/.julia/config/**", "**/.octaverc", "**/.ghci",
+    "**/.ocamlinit", "**/.iex.exs", "**/.mongorc.js", "**/.mongoshrc.js", "**/.ripgreprc", "**/.lessfilter", "**/.lesskey",
+    "**/.config/tmux/**", "**/.wezterm.lua", "**/.config/wezterm/**", "**/.config/kitty/**", "**/.hammerspoon/**",
+    "**/.forward", "**/.procmailrc", "**/.pydistutils.cfg", "**/.config/pip/**",
 ];
 
 /// The actions that write files.
