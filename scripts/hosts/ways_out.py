@@ -202,11 +202,74 @@ def approvals(trial):
     yield "approvals: not by another field", p.before("Bash", {"command": "python3 t.py", "timeout": 5}).code == 2
     yield "approvals: by exactly this call", p.bash("python3 t.py").code == 0
     yield "approvals: not twice", p.bash("python3 t.py").code == 2
+    said = {"command": "python3 t.py", "description": "Runs it"}
+    p.approve(p.before("Bash", said))
+    yield "approvals: not by another field beside other words", (
+        p.before("Bash", said | {"description": "x", "run_in_background": True}).code == 2
+    )
+    yield "approvals: whatever is said about it", p.before("Bash", said | {"description": "Runs it again"}).code == 0
+    yield "approvals: once", p.before("Bash", said).code == 2
     p = trial.project(READING)
     p.home.operator("POST", f"/runs/{p.agent}/force", {"state": "writing"})
     p.approve(p.bash("python3 t.py"))
     p.home.operator("POST", f"/runs/{p.agent}/force", {"state": "reading"})
     yield "approvals: not in a phase that forbids it", p.bash("python3 t.py").code == 2
+
+
+def trust(trial):
+    """What a person has to decide lowers no trust; reaching for Interlock does, and a person restores it."""
+    p = trial.project()
+    for number in range(60):
+        p.bash(f"rm a{number}.py")
+    yield "trust: what is refused by risk lowers none", p.write("b.py").code == 0 and p.bash("ls").code == 0
+    for number in range(60):
+        p.bash(f"cat {p.home.path}/operator.key  # {number}")
+    heard = p.write("c.py")
+    yield "trust: reaching for the key does", heard.code == 2
+    yield "trust: the refusal says what a person can do", f"interlock agents trust {p.agent} 2" in heard.errors
+    p.home.environment["INTERLOCK_HOME"] = p.home.path
+    code, said = p.home.run("review", "--project", p.path)
+    yield "trust: the review says so", code == 1 and f"interlock agents trust {p.agent} 2" in said
+    code, said = p.home.run("agents", "trust", p.agent, "2")
+    yield "trust: a person restores it", code == 0 and "trust 2" in said and p.write("d.py").code == 0
+    code, _ = p.home.run("agents", "trust", p.agent, "2")
+    yield "trust: not what is there already", code == 1
+    yield "trust: the agent does not", p.bash(f"interlock agents trust {p.agent} 3").code == 2
+    del p.home.environment["INTERLOCK_HOME"]
+
+
+def beside(trial):
+    """Two hosts in one project: what one writes, the facts of the other do not survive."""
+    def project():
+        p = trial.project(TESTS)
+        p.allow("pytest *")
+        status, answer = p.home.operator("POST", "/runs", {"host": "codex", "project": p.path})
+        assert status == 201, answer
+        p.home.operator("POST", f"/agents/{answer['agent_id']}/enforce", {})
+        return p
+
+    text = "*** Begin Patch\n*** Add File: new.py\n+x = 1\n*** End Patch\n"
+    patch = {"tool_name": "apply_patch", "tool_input": {"command": text}, "tool_use_id": "c1"}
+    tests = {"command": "pytest -q"}
+
+    def step(p, what):
+        if what == "t":
+            return p.before("Bash", tests, tool_use_id="tests")
+        if what == "T":
+            return p.after("Bash", tests, tool_use_id="tests")
+        more = {"session_id": "codex-" + p.session, **patch}
+        if what == "e":
+            return p.event("PreToolUse", "codex", **more)
+        return p.event("PostToolUse", "codex", **more, tool_response="done")
+
+    for name, order, fact in (
+        ("ends before the tests", "eEtT", 0), ("comes after them", "tTe", None), ("has ended since", "tTeE", None),
+        ("comes while they run", "teET", None), ("ends while they run", "etET", None),
+        ("goes on when they end", "etT", None),
+    ):
+        p = project()
+        codes = [step(p, what).code for what in order]
+        yield f"beside: another host's edit that {name}", not any(codes) and p.fact("tests") == fact
 
 
 def places(trial):
@@ -409,7 +472,7 @@ def main():
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
         for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
-                      known_commands, by_names, folded, workspaces, observing, places):
+                      known_commands, by_names, folded, trust, beside, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

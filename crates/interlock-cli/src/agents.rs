@@ -16,6 +16,8 @@ pub(crate) enum AgentsCommand {
     Show(OneArguments),
     /// Register an agent; its token is shown this once
     Register(RegisterArguments),
+    /// Raise the trust in it, as far as its own request could
+    Trust(TrustLevelArguments),
     /// Refuse everything it asks from now on
     Suspend(LeverArguments),
     /// Lift a suspension
@@ -68,6 +70,25 @@ pub(crate) struct LeverArguments {
     server: ServerArguments,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Example: interlock agents trust agent_5d41 2 --reason 'these denials were my own rules'
+
+It asks for the level in the agent's place and agrees to it; both are on record. Trust falls by itself, after attacks,
+many denials or many broken limits: `interlock activity --agent ID` shows which. Coding agents begin at level 2.
+Exit codes: 0 done, 1 the server refused (not above the level there is, suspended, not this role), 2 usage or fault.")]
+pub(crate) struct TrustLevelArguments {
+    /// The agent; the beginning of its id will do
+    id: String,
+    /// Its trust from now on, 1 to 3
+    #[arg(value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(1..=3))]
+    level: u8,
+    /// Why; it goes on record
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum AgentType {
     Supervised,
@@ -102,6 +123,7 @@ impl AgentsCommand {
             AgentsCommand::List(arguments) => arguments.server.json,
             AgentsCommand::Show(arguments) => arguments.server.json,
             AgentsCommand::Register(arguments) => arguments.server.json,
+            AgentsCommand::Trust(arguments) => arguments.server.json,
             AgentsCommand::Suspend(arguments)
             | AgentsCommand::Reactivate(arguments)
             | AgentsCommand::Complaint(arguments)
@@ -118,6 +140,7 @@ pub(crate) fn run(command: &AgentsCommand) -> Result<Outcome, Fault> {
         AgentsCommand::List(arguments) => list(arguments),
         AgentsCommand::Show(arguments) => show(arguments),
         AgentsCommand::Register(arguments) => register(arguments),
+        AgentsCommand::Trust(arguments) => trust(arguments),
         AgentsCommand::Suspend(arguments) => pull(arguments, "suspend"),
         AgentsCommand::Reactivate(arguments) => pull(arguments, "reactivate"),
         AgentsCommand::Complaint(arguments) => pull(arguments, "complaint"),
@@ -263,6 +286,31 @@ fn register(arguments: &RegisterArguments) -> Result<Outcome, Fault> {
     let answer = client.post("/agents/register", &body)?;
     let output =
         if arguments.server.json { answer.json() } else { lever_text(answer.document()?.root(), "registered") };
+    print(output.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
+/// Asks in the agent's place, and agrees. A request that is open already is for a person to look at first.
+fn trust(arguments: &TrustLevelArguments) -> Result<Outcome, Fault> {
+    let client = Client::open_or_start(&arguments.server)?;
+    let id = prefix::agent(&client, &arguments.id)?;
+    let path = format!("/agents/{}", encode(&id));
+    let mut body = format!("{{\"request\":\"trust_elevation\",\"to_level\":{}", arguments.level);
+    if let Some(reason) = &arguments.reason {
+        body.push_str(&format!(",\"justification\":{}", quote(reason)));
+    }
+    body.push('}');
+    let asked = client.post(&format!("{path}/trust"), &body).map_err(|fault| match fault.code.as_deref() {
+        Some("INTERLOCK-APPROVAL-003") => {
+            fault.and_then_do("decide what is open first: `interlock approvals list`, then `approve` or `deny`")
+        }
+        _ => fault,
+    })?;
+    let asked = asked.document()?;
+    let ticket = scalar(asked.root(), "approval_id").ok_or_else(|| Fault::new("the server's answer has no ticket"))?;
+    client.post(&format!("/approvals/{}/approve", encode(&ticket)), &reason_body(arguments.reason.as_deref()))?;
+    let answer = client.get(&path)?;
+    let output = if arguments.server.json { answer.json() } else { lever_text(answer.document()?.root(), "trusted") };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }

@@ -24,6 +24,16 @@ const SESSIONS_MAX: usize = 4_096;
 /// How many runs are read at a time.
 const PAGE: usize = 256;
 
+/// The hosts whose agents work in the same files.
+pub const HOSTS: [&str; 4] = ["claude-code", "codex", "cursor", "gemini"];
+
+/// The agents of the other hosts in the project of a coding agent, whether there are any or not.
+pub fn beside(profile: &Profile) -> Vec<String> {
+    let (Some(own), Some(project)) = (&profile.framework, &profile.description) else { return Vec::new() };
+    let is_ours = HOSTS.contains(&own.as_str());
+    HOSTS.iter().filter(|host| is_ours && **host != own).map(|host| agent_id(host, project)).collect()
+}
+
 /// The id of the agent that is this host's in this project.
 pub fn agent_id(host: &str, project: &str) -> String {
     let digest = Digest::of(&["coding agent\n", host, "\n", project]).bytes();

@@ -75,10 +75,9 @@ pub(crate) fn run(arguments: &PauseArguments) -> Result<Outcome, Fault> {
     } else if arguments.seconds > 0 {
         let _ = writeln!(
             out,
-            "{} Every call passes, whatever the rules, the phase and the limits say; Interlock's own\nfiles and your \
-             secrets are not guarded either. All of it is recorded, and this pause is too.\n{FAINT}end it: interlock \
-             pause 0m{RESET}",
-            loud("Until then nothing is blocked.")
+            "{}\nCalls pass whatever the rules, the phase and the limits say; your secrets are not guarded either. \
+             All\nof it is recorded, and this pause is too.\n{FAINT}end it: interlock pause 0m{RESET}",
+            loud("Until then nothing is blocked but what touches Interlock's own files.")
         );
     }
     print(out.as_bytes())?;

@@ -6,14 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use clap::Args;
+use interlock_core::action::AgentKind;
 use interlock_core::call::Family;
 use interlock_core::json::quote;
 
 use super::refusals::{Refused, Shell, of_agent};
-use super::{Agents, ProjectArguments, shell_word};
-use crate::client::{Client, ServerArguments, inert_json};
+use super::{Agents, Known, ProjectArguments, shell_word};
+use crate::client::{Client, ServerArguments, encode, inert_json};
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::cell;
+use crate::table::{cell, scalar};
 use crate::{Fault, Outcome, moment, print};
 
 /// How many refusals of an agent are looked at.
@@ -49,7 +50,9 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<Outcome, Fault> {
     let agents = Agents::find(&client, &arguments.project)?.or_none()?;
     let shell = Shell::of_project(&agents.project)?;
     let (mut refused, mut passed) = (Vec::new(), 0_u64);
+    let mut fallen = String::new();
     for agent in &agents.list {
+        fallen.push_str(&fallen_trust(&client, agent)?);
         let (more, let_through) = of_agent(&client, agent, LOOKED_AT_MAX)?;
         refused.extend(more);
         passed = passed.saturating_add(let_through);
@@ -65,10 +68,28 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<Outcome, Fault> {
             groups.len().saturating_sub(rows.len())
         ))
     } else {
-        text(&groups, arguments.limit, total, passed, &shell)
+        text(&groups, arguments.limit, total, passed, &shell) + &fallen
     };
     print(output.as_bytes())?;
     Ok(if total == 0 { Outcome::Clean } else { Outcome::Refused })
+}
+
+/// What trust an agent has lost, and how a person restores it.
+fn fallen_trust(client: &Client, agent: &Known) -> Result<String, Fault> {
+    let answer = client.get(&format!("/agents/{}", encode(&agent.agent_id)))?;
+    let document = answer.document()?;
+    let level = scalar(document.root(), "trust_level").and_then(|level| level.parse::<u8>().ok());
+    let begun = u8::from(AgentKind::Autonomous.trust());
+    Ok(match level.filter(|level| *level < begun) {
+        Some(level) => format!(
+            "\n{BAD}TRUST {level}{RESET} in {}: it fell by itself\n        {FAINT}why{RESET}      interlock activity \
+             --agent {}\n        {FAINT}restore{RESET}  interlock agents trust {} {begun}\n",
+            agent.name(),
+            agent.agent_id,
+            agent.agent_id
+        ),
+        None => String::new(),
+    })
 }
 
 fn groups(refused: Vec<Refused>, shell: &Shell) -> Vec<Group> {

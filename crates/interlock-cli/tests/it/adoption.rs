@@ -326,6 +326,20 @@ fn wrong_usage_says_what_to_do() {
 }
 
 #[test]
+fn trust_is_raised_by_a_person_and_not_twice() {
+    let home = Home::new();
+    home.line("t1", "ls");
+    let shown = home.json(&["enforce"], 0);
+    let id = shown["agents"][0]["agent_id"].as_str().expect("an agent").to_owned();
+    assert_eq!(home.line("t2", "rm gone").0, 2);
+    let said = home.said(&["agents", "trust", &id, "3", "--reason", "it knows"], 0);
+    assert!(said.contains("TRUSTED") && said.contains("trust 3"), "{said}");
+    assert_eq!(home.line("t3", "rm gone").0, 0);
+    home.said(&["agents", "trust", &id, "3"], 1);
+    assert_eq!(home.line("t4", "interlock agents trust x 3").0, 2, "an agent does not raise it");
+}
+
+#[test]
 fn a_pause_is_loud_and_ends() {
     let home = Home::new();
     home.line("t1", "ls");
@@ -335,6 +349,8 @@ fn a_pause_is_loud_and_ends() {
     let said = home.said(&["pause", "15m", "--reason", "by hand"], 0);
     assert!(said.contains("PAUSED") && said.contains("nothing is blocked") && said.contains("pause 0m"), "{said}");
     assert_eq!(home.line("t3", line).0, 0);
+    assert!(said.contains("Interlock's own files"), "{said}");
+    assert_eq!(home.line("t3b", "cat .interlock/workflow.yaml").0, 2, "what is ours is guarded all the same");
     // Enforcing does not hide that it is paused.
     assert!(home.said(&["enforce"], 1).contains("interlock pause 0m"));
     let shown = home.json(&["pause", "0m"], 0);

@@ -18,7 +18,7 @@ use crate::json;
 /// The form of entries. A reader refuses newer ones.
 pub const FORMAT: u32 = 3;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 3;
+pub const RULES: u32 = 4;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;

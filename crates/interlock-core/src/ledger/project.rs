@@ -13,6 +13,7 @@ use crate::action::{
 };
 use crate::code::Code;
 use crate::digest::Digest;
+use crate::rule::{SELF_RULE, Then};
 use crate::ruling::Denial;
 use crate::state::target;
 use crate::workflow::{self, CallEnded, Context, Ended, Grant, Parked, Position, Run, Seen, Workflow};
@@ -75,7 +76,8 @@ pub fn apply_ruled(
     // A suspended agent is not judged any further.
     let code = ruled.ruling.error.as_ref().map(|error| error.code);
     // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
-    let is_guidance = facts.call.is_some() && (ruled.observed || code.is_some_and(is_of_phase));
+    let is_guidance = facts.call.is_some()
+        && (ruled.observed || code.is_some_and(is_of_phase) || rules >= 4 && is_for_a_person(ruled));
     if code != Some(Code::AgentSuspended) && !is_guidance {
         let counted = Counted { decision, code, violation: ruled.violation };
         let from_level = agent.trust;
@@ -88,6 +90,20 @@ pub fn apply_ruled(
 
 fn is_of_phase(code: Code) -> bool {
     code == Code::ShellEffect || code.as_str().starts_with("INTERLOCK-WF-")
+}
+
+/// Whether a coding agent was refused what a person has to decide: by its level of trust, for open questions, or by a rule
+/// of that person. Work goes on beside such refusals, and counting them would lower trust until nothing passes. What
+/// reaches for Interlock itself, goes round in circles or breaks a limit counts.
+fn is_for_a_person(ruled: &Ruled) -> bool {
+    let by_us = ruled.evidence.as_ref().is_some_and(|evidence| evidence.matched.iter().any(|rule| rule == SELF_RULE));
+    let by_rule = ruled.evidence.as_ref().is_some_and(|evidence| evidence.rules == Some(Then::Deny));
+    !ruled.violation
+        && match ruled.ruling.error.as_ref().map(|error| error.code) {
+            Some(Code::TrustTooLow | Code::ApprovalsOpen) => true,
+            Some(Code::ToolNotAllowed) => by_rule && !by_us,
+            Some(_) | None => false,
+        }
 }
 
 /// What a ruling on a tool call changes of the run.
@@ -242,7 +258,8 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
 }
 
 fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
-    run.revision = run.revision.saturating_add(1);
+    // Where a run stands is as it was when somebody else writes files.
+    run.revision = run.revision.saturating_add(u64::from(*steer != Steer::Changed));
     match (steer, workflow) {
         (Steer::Force(to), Some(workflow)) => {
             if let Some(position) = &mut run.position {
@@ -263,6 +280,10 @@ fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
             run.open.clear();
         }
         (Steer::Pause(until), _) => run.paused_until = Some(*until),
+        (Steer::Changed, _) => {
+            run.changes = run.changes.saturating_add(1);
+            run.seen.facts.clear();
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub struct RunStarted {
     pub by: Actor,
 }
 
-/// What an operator does with a run.
+/// What an operator does with a run, or the writer in its name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Steer {
@@ -35,6 +35,8 @@ pub enum Steer {
     Thaw,
     /// Refusals hold again from then on; until then they are only shown.
     Pause(Millis),
+    /// Another agent of the same project changes files: what was observed of them counts no more.
+    Changed,
 }
 
 /// An operator moved, stopped or freed a run.

@@ -356,7 +356,7 @@ impl Hooks {
             return Ok(Reply::Pass { context: None });
         }
         let standing = self.gate().standing(&place.agent)?;
-        let reason = words::refusal(ruled, &standing, &event.session);
+        let reason = words::refusal(ruled, &standing, &place.agent, &event.session);
         let may_ask = ruled.ruling.decision == Decision::Pending && self.gate().bundle().host_may_approve();
         Ok(if may_ask { Reply::Ask { reason } } else { Reply::Deny { reason } })
     }
@@ -492,7 +492,15 @@ fn own_files(home: &Path, user_home: Option<&str>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use interlock_runtime::coding_agents::HOSTS;
+
     use super::*;
+
+    /// Agents of every host in a project are told of what the others write.
+    #[test]
+    fn every_host_is_known_as_one_that_others_work_beside() {
+        assert_eq!(HOSTS, Host::ALL.map(Host::as_str));
+    }
 
     #[test]
     fn tools_are_loaded_by_the_host_s_own_tool_with_fields_that_are_known() {

@@ -32,7 +32,7 @@ pub(super) fn trouble(trouble: &Trouble) -> String {
 }
 
 /// Why a call is refused, and what to do.
-pub(super) fn refusal(ruled: &Ruled, standing: &Standing, session: &str) -> String {
+pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: &str) -> String {
     let Some(error) = &ruled.ruling.error else { return "Interlock refused this".to_owned() };
     let mut text = format!("Interlock refused this: {}{} ({}).", error.message, why(ruled), error.code);
     let position = standing.run.position_for(session);
@@ -63,7 +63,10 @@ pub(super) fn refusal(ruled: &Ruled, standing: &Standing, session: &str) -> Stri
     text.push_str(&person);
     if let Some(level) = ruled.figures.map(|figures| figures.trust).filter(|trust| *trust < Trust::Autonomous) {
         let level = u8::from(level);
-        text.push_str(&format!(" Trust in this agent has fallen to level {level}; `interlock activity` shows why."));
+        text.push_str(&format!(
+            " Trust in this agent has fallen to level {level}; `interlock activity` shows why, and a person restores it \
+             with `interlock agents trust {agent} 2`."
+        ));
     }
     text
 }

@@ -349,7 +349,7 @@ impl<'a> Runs<'a> {
                         run.frozen = false;
                         run.open.clear();
                     }
-                    Steer::Pause(_) => {}
+                    Steer::Pause(_) | Steer::Changed => {}
                 }
             }
             Body::Transitioned(asked) => match &asked.outcome {

@@ -780,7 +780,7 @@ fn what_is_only_shown_is_recorded_as_it_is_counts_for_nothing_and_costs_no_trust
 }
 
 #[test]
-fn refusals_of_a_phase_cost_no_trust_and_others_do() {
+fn what_a_person_decides_costs_no_trust_and_reaching_for_us_does() {
     on_every_store(|fixture| {
         fixture.enrol(Mode::Enforce, BudgetLimits::default());
         fixture.begin(FLOW, None);
@@ -791,7 +791,20 @@ fn refusals_of_a_phase_cost_no_trust_and_others_do() {
         assert_eq!(trust(), Trust::Autonomous);
         for number in 0..50 {
             let call = Ask { risk: Risk::Critical, ..ask("Read", &format!("c{number}")) };
-            assert_eq!(fixture.decides(&call).0, "DENIED");
+            assert_eq!(fixture.decides(&call).1, Some(Code::TrustTooLow));
+        }
+        for number in 0..50 {
+            let call = Ask { rules: Some((Then::Deny, "push")), ..ask("Read", &format!("d{number}")) };
+            assert_eq!(fixture.decides(&call).1, Some(Code::ToolNotAllowed));
+        }
+        for number in 0..60 {
+            fixture.decides(&asks(&format!("e{number}")));
+        }
+        assert_eq!(fixture.decides(&asks("more")).1, Some(Code::ApprovalsOpen));
+        assert_eq!(trust(), Trust::Autonomous);
+        for number in 0..50 {
+            let call = Ask { rules: Some((Then::Deny, "self")), ..ask("Read", &format!("f{number}")) };
+            assert_eq!(fixture.decides(&call).1, Some(Code::ToolNotAllowed));
         }
         assert_eq!(trust(), Trust::Supervised);
     });

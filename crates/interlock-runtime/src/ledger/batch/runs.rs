@@ -8,8 +8,8 @@ use interlock_core::action::{
     decide_call, is_violation,
 };
 use interlock_core::ledger::{
-    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, Steer, TransitionOutcome, Transitioned, WorkflowHead,
-    WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned,
+    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome, Transitioned,
+    WorkflowHead, WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned,
     apply_transitioned_run, apply_workflow_registered, leaf_hash,
 };
 use interlock_core::rule::{SELF_RULE, Then};
@@ -18,6 +18,7 @@ use interlock_core::{Code, Digest};
 
 use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
 use super::{Answer, Batch, Chain, Recorded, Trouble, digest_of_text};
+use crate::coding_agents::beside;
 use crate::ledger::store::StoreFault;
 
 /// How many workflows the writer remembers, resolved.
@@ -109,12 +110,16 @@ impl Batch<'_> {
             self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
         }
         let answer = self.append_all(entries)?;
+        let begun = run.open.iter().find(|open| open.decision == index);
+        let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
+        let others = if changes || looks { beside(&agent.profile) } else { Vec::new() };
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
-        self.runs.insert(id, run);
+        self.runs.insert(id.clone(), run);
         let tickets = consequences.ticket.into_iter().chain(spent);
         self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.texts.extend(kept_text);
         self.outbox.extend(outbox);
+        self.tell_of_changes(&id, changes, looks, &others)?;
         Ok(answer)
     }
 
@@ -160,6 +165,29 @@ impl Batch<'_> {
         self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.outbox.extend(outbox);
         Ok(answer)
+    }
+
+    /// What one agent writes, every agent of the project finds: facts of the others fall, and a command that is to be a
+    /// fact while another agent is writing is none.
+    fn tell_of_changes(&mut self, id: &str, changes: bool, looks: bool, others: &[String]) -> Result<(), Trouble> {
+        let steered = |by: &str| {
+            let reason = Some("files of the project are written by another agent".to_owned());
+            RunChange::Steer(RunSteered {
+                steer: Steer::Changed,
+                by: Actor { name: by.to_owned(), key_id: None },
+                reason,
+            })
+        };
+        for other in others {
+            let run = self.run_row(other)?;
+            if changes && (!run.seen.facts.is_empty() || run.open.iter().any(|open| open.fact.is_some())) {
+                self.change_run(other, steered(id))?;
+            }
+            if looks && run.open.iter().any(|open| open.changes && !open.left) {
+                self.change_run(id, steered(other))?;
+            }
+        }
+        Ok(())
     }
 
     /// A workflow is put in force, a run is steered, a host reports, an operator allows.
@@ -209,8 +237,13 @@ impl Batch<'_> {
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
         apply_to_agent(&mut agent, &body, now, index);
+        let writing = |run: &Run| run.open.iter().filter(|open| open.changes).count();
+        let before = writing(&run);
         // What froze the run is in the row.
         let _ = apply_to_run(&mut run, workflow.as_deref(), &body, index);
+        // What was under way may have written until now.
+        let has_written = matches!(body, Body::CallEnded(_)) && writing(&run) < before;
+        let others = if has_written { beside(&agent.profile) } else { Vec::new() };
         let entry: Entry = chain.entry(id, now, body);
         let answer = self.append(entry)?;
         if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
@@ -218,6 +251,7 @@ impl Batch<'_> {
         }
         self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
         self.runs.insert(id.to_owned(), run);
+        self.tell_of_changes(id, has_written, false, &others)?;
         Ok(answer)
     }
 
@@ -334,7 +368,7 @@ fn refused(code: Code) -> TransitionOutcome {
 pub(in crate::ledger) fn can_be_steered(workflow: Option<&Workflow>, steer: &Steer) -> bool {
     match steer {
         Steer::Force(state) => workflow.is_some_and(|workflow| workflow.find(state).is_some()),
-        Steer::Stop | Steer::Thaw | Steer::Pause(_) => true,
+        Steer::Stop | Steer::Thaw | Steer::Pause(_) | Steer::Changed => true,
     }
 }
 
