@@ -431,6 +431,8 @@ def folded(trial):
     for tool, given in (
         ("write_file", {"file_path": f"{way}/x", "content": "x"}), ("read_file", {"file_path": f"{way}/operator.key"}),
         ("run_shell_command", {"command": "touch x", "dir_path": way}), ("read_many_files", {"include": ["**/.e*"]}),
+        ("write_file", {"file_path": "%2emcp.json", "content": "x"}), ("read_file", {"file_path": "@/.env"}),
+        ("replace", {"file_path": "t/config", "instruction": "x", "old_string": "[core]", "new_string": "x"}),
         ("read_many_files", {"include": "{a,.en}v"}), ("read_many_files", {"include": ["l/../../*/operator.k*"]}),
     ):
         heard = p.send(json.dumps(more | {"tool_name": tool, "tool_input": given}), "gemini")

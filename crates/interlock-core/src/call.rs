@@ -86,6 +86,8 @@ pub struct Intent {
     pub patterns: Vec<String>,
     /// Files to be written, changed, moved or deleted, as the call spells them.
     pub writes: Vec<FileChange>,
+    /// Those of them for which the host looks elsewhere in the project, if there is no such file: relative paths.
+    pub sought: Vec<String>,
     /// Addresses to be reached.
     pub urls: Vec<String>,
     /// The commands go on behind the agent's back once the call is over.
@@ -128,7 +130,7 @@ impl Call {
     /// The SHA-256 of what it asks for, in whatever form: commands, files, addresses, a tool of MCP, and the directory. Two
     /// events of a host about one call have the same; its input may be told differently in each.
     pub fn gist(&self, cwd: &str) -> Digest {
-        let Intent { commands, directory, reads, patterns, writes, urls, goes_on: _, unread: _, remarks: _ } =
+        let Intent { commands, directory, reads, patterns, writes, sought: _, urls, goes_on: _, unread: _, remarks: _ } =
             &self.intent;
         let reads: Vec<String> = reads.iter().chain(patterns).cloned().collect();
         let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| Json::from(text.as_str())).collect());

@@ -10,7 +10,7 @@ use crate::envelope::Envelope;
 use crate::shape::{Dialect, Shape};
 use crate::tools::Role::{
     Command, Content, Directory, Everywhere, Flag, Inert, Lasting, Names, New, Number, Old, Path, Paths, ReadNames,
-    Remark, Root, Target, Text, Url, UrlsIn,
+    Remark, Root, Sought, Target, Text, Url, UrlsIn,
 };
 use crate::tools::{Role, Tool};
 
@@ -90,7 +90,7 @@ const TOOLS: &[Tool] = &[
         family: Some(Family::Edit),
         needs: &["file_path"],
         fields: &[
-            ("file_path", Target),
+            ("file_path", Sought),
             ("instruction", Text),
             ("old_string", Old),
             ("new_string", New),

@@ -42,6 +42,8 @@ pub(crate) enum Role {
     ReadNames,
     /// The file to be changed.
     Target,
+    /// The same; if a relative path leads to no file, the host takes one in the project whose path ends so.
+    Sought,
     /// The file to be deleted.
     Doomed,
     /// All that the target will hold.
@@ -167,6 +169,11 @@ impl Reading {
                 is_plain.then_some(())?;
             }
             Role::Target => once(&mut self.target, path(value)?)?,
+            Role::Sought => {
+                let path = path(value)?;
+                once(&mut self.target, path.clone())?;
+                self.intent.sought.extend((!path.starts_with('/')).then_some(path));
+            }
             Role::Doomed => {
                 self.intent.writes.push(FileChange { path: path(value)?, lines: None, whole: None, deletes: true });
             }

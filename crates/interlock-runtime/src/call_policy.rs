@@ -315,6 +315,10 @@ impl Seen {
             self.edit_lines = self.edit_lines.saturating_add(lines_of(change, base).unwrap_or(u64::MAX));
             self.labels.insert(if change.deletes { Label::Destructive } else { Label::Write });
         }
+        for path in &call.intent.sought {
+            let how = CallPath { path: None, writes: true, removes: false, sweeps: false, command: None };
+            places.insert_sought(path, base, &how);
+        }
         for url in &call.intent.urls {
             if url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:")) {
                 places.insert_readings(url, base, &CallPath { sweeps: false, ..how.clone() });

@@ -93,13 +93,21 @@ pub fn by_name(text: &str, base: Base<'_>) -> Option<String> {
 }
 
 /// Everywhere a path may lead that a tool of a host is given. Hosts cut off blanks around it, fold `..` by the names
-/// alone before the file system sees a link, write it in one Unicode form, and know `~` and `file:` or take them for
-/// names; which of these, and in which version, nobody can tell. One that is plainly written leads to one place.
+/// alone before the file system sees a link, write it in one Unicode form, cut off an `@` with which people mention files,
+/// decode `%2e`, and know `~` and `file:` or take them for names; which of these, and in which version, nobody can tell.
+/// One that is plainly written leads to one place.
 pub fn readings(text: &str, base: Base<'_>) -> BTreeSet<Resolved> {
-    let trimmed = text.trim_matches(is_blank);
-    let mut texts = BTreeSet::from([text.to_owned(), trimmed.to_owned()]);
-    let composed: Vec<String> = texts.iter().map(|text| nfc(text).into_owned()).collect();
-    texts.extend(composed);
+    let forms: [fn(&str) -> String; 4] = [
+        |text| text.trim_matches(is_blank).to_owned(),
+        |text| nfc(text).into_owned(),
+        |text| text.strip_prefix('@').map_or(text, |rest| rest.trim_start_matches(['/', '\\'])).to_owned(),
+        |text| unescape(text).unwrap_or_else(|| text.to_owned()),
+    ];
+    let mut texts = BTreeSet::from([text.to_owned()]);
+    for form in forms {
+        let others: Vec<String> = texts.iter().map(|text| form(text)).collect();
+        texts.extend(others);
+    }
     // Where nothing is called so, such a name is a plain one.
     let is_name = |text: &&String| {
         let first = text.split('/').next().unwrap_or_default();
@@ -267,9 +275,13 @@ fn decode(rest: &str) -> Option<String> {
         }
         None => rest,
     };
-    let path = path.split(['?', '#']).next()?;
+    unescape(path.split(['?', '#']).next()?).filter(|path| !path.contains('\0'))
+}
+
+/// A text with `%` and two digits decoded; nothing if it cannot be.
+fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut left = path.bytes();
+    let mut left = text.bytes();
     while let Some(byte) = left.next() {
         if byte != b'%' {
             bytes.push(byte);
@@ -279,7 +291,7 @@ fn decode(rest: &str) -> Option<String> {
         let (high, low) = (digit(left.next())?, digit(left.next())?);
         bytes.push(u8::try_from(high.checked_mul(16)?.checked_add(low)?).ok()?);
     }
-    String::from_utf8(bytes).ok().filter(|path| !path.contains('\0'))
+    String::from_utf8(bytes).ok()
 }
 
 /// A path on its way through the file system.

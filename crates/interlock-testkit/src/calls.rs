@@ -43,6 +43,8 @@ pub struct CallCase {
     /// All that the files in `write` will hold.
     whole: Option<String>,
     #[serde(default)]
+    sought: Vec<String>,
+    #[serde(default)]
     delete: Vec<String>,
     #[serde(default)]
     urls: Vec<String>,
@@ -190,6 +192,7 @@ impl CallCase {
             reads: texts(&self.read),
             patterns: texts(&self.patterns),
             writes: written.chain(texts(&self.delete).into_iter().map(change(true))).collect(),
+            sought: texts(&self.sought),
             urls: texts(&self.urls),
             goes_on: self.goes_on,
             unread: self.unread.clone(),

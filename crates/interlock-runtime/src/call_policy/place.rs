@@ -1,6 +1,7 @@
 //! The paths of a call, resolved: those of a command line against every directory the line may be in.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use interlock_core::rule::CallPath;
 use interlock_verifiers::shell::{Change, SimpleCommand, Touch, Words};
@@ -63,10 +64,28 @@ impl<'a> Places<'a> {
 
     /// A pattern that a tool of a host is given: what it stands for now, and what is called so.
     pub(super) fn insert_pattern(&mut self, pattern: &str, base: Base<'_>, how: &CallPath) {
+        self.insert_found(pattern, base, how);
+        self.insert_readings(pattern, base, how);
+    }
+
+    /// A path for which a host looks in the project if nothing is there: whatever ends so.
+    pub(super) fn insert_sought(&mut self, path: &str, base: Base<'_>, how: &CallPath) {
+        let is_there = |reading: &Resolved| reading.known().is_some_and(|path| Path::new(path).exists());
+        if paths::readings(path, base).iter().any(is_there) {
+            return;
+        }
+        let name = path.trim().trim_start_matches(['@', '/', '\\', '.']);
+        // Of more than a name the beginning may be the end of another.
+        let beginning = if name.contains('/') { "*" } else { "" };
+        let root = self.place.project.trim_end_matches('/');
+        self.insert_found(&format!("{root}/**/{beginning}{name}"), base, how);
+        self.insert_found(&format!("{root}/**/{beginning}.{name}"), base, how);
+    }
+
+    fn insert_found(&mut self, pattern: &str, base: Base<'_>, how: &CallPath) {
         let Some(looks) = self.looks.checked_sub(GLOB_LOOKS) else { return self.insert(Resolved::Unresolvable, how) };
         self.looks = looks;
         paths::expand_deep(pattern, base).into_iter().for_each(|path| self.insert(path, how));
-        self.insert_readings(pattern, base, how);
     }
 
     /// The paths of a line that starts in a directory.
