@@ -92,6 +92,7 @@ pub(super) fn writes(name: &str, arguments: &[Argument], spec: Option<&Spec>, la
         // The name is in what is decoded.
         "uudecode" => Composed::unknown_if(!given.has(Some('o'), "output-file") && !given.has(Some('p'), "p")),
         "yq" => Composed::unknown_if(given.has(Some('s'), "split-exp")),
+        "git" => Composed::of(super::git_config::elsewhere(arguments).into_iter()),
         _ => Composed::default(),
     }
 }

@@ -1,7 +1,8 @@
 //! `git`: the subcommand and its options decide.
 
 use super::Label;
-use super::git_settings::{global_options, names_program};
+use super::git_config;
+use super::git_settings::global_options;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -26,8 +27,25 @@ const READERS: &[&str] = &[
 const WRITERS: &[&str] = &[
     "add", "stage", "commit", "merge", "cherry-pick", "revert", "am", "mv", "init", "pack-refs", "update-index",
     "write-tree", "commit-tree", "mktag", "mktree", "read-tree", "checkout-index", "unpack-objects", "index-pack",
-    "repack", "pack-objects", "merge-file", "merge-index", "update-server-info", "commit-graph", "multi-pack-index",
-    "maintenance", "fmt-merge-msg", "mailsplit", "mailinfo", "bugreport", "diagnose", "fast-import", "quiltimport",
+    "repack", "pack-objects", "merge-file", "update-server-info", "commit-graph", "multi-pack-index",
+    "fmt-merge-msg", "mailsplit", "mailinfo", "bugreport", "diagnose", "fast-import", "quiltimport",
+];
+
+/// Subcommands that merge, and take the name of a strategy, which is a program.
+const MERGING: &[&str] = &["merge", "pull", "rebase", "cherry-pick", "revert", "am"];
+/// The strategies that git itself has.
+const STRATEGIES: [&str; 7] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree", "theirs"];
+/// Tasks of maintenance that stay within the repository.
+const LOCAL_TASKS: [&str; 9] = [
+    "gc",
+    "commit-graph",
+    "loose-objects",
+    "incremental-repack",
+    "pack-refs",
+    "reflog-expire",
+    "worktree-prune",
+    "rerere-gc",
+    "geometric-repack",
 ];
 
 /// Subcommands that speak with another machine.
@@ -63,7 +81,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
         _ => {}
     }
-    let (effect, why) = judge(walk, name, &call, run);
+    let (effect, why) = judge(walk, name, &call, arguments, run);
     everywhere(walk, name, &whole, &call, run, effect);
     if matches!(name, "archive" | "format-patch" | "mv" | "bundle") {
         call.operands.iter().for_each(|operand| super::special::arms(walk, operand, &whole));
@@ -198,6 +216,7 @@ fn everywhere(walk: &mut Walk<'_, '_>, name: &str, whole: &str, call: &Call<'_>,
             || is("open-files-in-pager")
             || is("extcmd")
             || is("sendmail-cmd")
+            || name == "send-email" && (key.ends_with("-cmd") || is("smtp-server"))
         {
             walk.add(Unknown, whole, &run.span, "an option that runs a program");
         }
@@ -214,7 +233,13 @@ fn everywhere(walk: &mut Walk<'_, '_>, name: &str, whole: &str, call: &Call<'_>,
     }
 }
 
-fn judge(walk: &mut Walk<'_, '_>, name: &str, call: &Call<'_>, run: &Run<'_>) -> (Label, &'static str) {
+fn judge(
+    walk: &mut Walk<'_, '_>,
+    name: &str,
+    call: &Call<'_>,
+    arguments: &[Argument],
+    run: &Run<'_>,
+) -> (Label, &'static str) {
     let reads = (ReadOnly, "reads the repository");
     let writes = (Write, "changes the index, references, the tree or settings");
     let destroys = (Destructive, "loses what is not committed, or not referred to any more");
@@ -231,7 +256,13 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, call: &Call<'_>, run: &Run<'_>) ->
         "checkout-index" if call.has("force", Some('f')) => destroys,
         "read-tree" if call.has("reset", None) => destroys,
         "init" if call.has("template", None) => runs,
-        "maintenance" if matches!(call.verb(), "start" | "register") => (Unknown, "a job that runs later"),
+        "init" | "clone" if call.has("separate-git-dir", None) => {
+            (Unknown, "a repository in a directory that anybody may write")
+        }
+        // Every conflict is handed to a program.
+        "merge-index" | "merge-one-file" => runs,
+        "maintenance" => maintenance(call, arguments),
+        _ if MERGING.contains(&name) && has_own_strategy(arguments) => runs,
         "hash-object" if call.has("", Some('w')) => writes,
         "interpret-trailers" if call.has("in-place", None) => writes,
         "ls-remote" => speaks,
@@ -315,7 +346,7 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, call: &Call<'_>, run: &Run<'_>) ->
             "remove" | "prune" => destroys,
             _ => (Unknown, "asks for an editor, or is not known"),
         },
-        "config" => config(walk, call, run),
+        "config" => git_config::judge(walk, arguments, run),
         "gc" if call.has("prune", None) => destroys,
         "gc" => writes,
         "prune" if call.has("dry-run", Some('n')) => reads,
@@ -369,13 +400,67 @@ fn is_short(option: &str, letter: char) -> bool {
     !option.starts_with("--") && option.chars().nth(1) == Some(letter)
 }
 
+/// Whether a strategy is named that is none of git's own: `git-merge-NAME` is run.
+fn has_own_strategy(arguments: &[Argument]) -> bool {
+    let mut words = arguments.iter();
+    let is_own = |value: Option<&str>| value.is_none_or(|value| !STRATEGIES.contains(&value));
+    while let Some(argument) = words.next() {
+        let text = argument.known_text().unwrap_or(argument.prefix());
+        if text == "--" {
+            return false;
+        }
+        let (option, attached) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
+        let is_long = option.len() > 5 && "--strategy".starts_with(option);
+        let short = option.strip_prefix("-s").filter(|_| !text.starts_with("--"));
+        let named = match (is_long, short) {
+            (true, _) => Some(attached.or_else(|| words.next().and_then(Argument::known_text))),
+            (false, Some("")) => Some(words.next().and_then(Argument::known_text)),
+            (false, Some(value)) => Some(Some(value)),
+            (false, None) => None,
+        };
+        if named.is_some_and(is_own) {
+            return true;
+        }
+    }
+    false
+}
+
+/// `git maintenance`: tasks in the repository; what fetches beforehand; jobs that run later.
+fn maintenance(call: &Call<'_>, arguments: &[Argument]) -> (Label, &'static str) {
+    if call.verb() != "run" {
+        let is_query = call.verb() == "is-needed";
+        return if is_query { (ReadOnly, "looks at the repository") } else { (Unknown, "a job that runs later") };
+    }
+    let words: Vec<&str> = arguments.iter().map(|argument| argument.known_text().unwrap_or("")).collect();
+    let is_local = words.iter().enumerate().all(|(at, word)| match word.strip_prefix("--task") {
+        Some("") => words.get(at.saturating_add(1)).is_some_and(|task| LOCAL_TASKS.contains(task)),
+        Some(rest) => rest.strip_prefix('=').is_some_and(|task| LOCAL_TASKS.contains(&task)),
+        None => true,
+    });
+    let is_plain = |word: &&str| {
+        let known = ["run", "--auto", "--quiet", "--no-quiet", "--task", "--detach", "--no-detach"];
+        known.contains(word) || word.starts_with("--task=") || LOCAL_TASKS.contains(word)
+    };
+    if is_local && words.iter().all(is_plain) {
+        return (Write, "changes the index, references, the tree or settings");
+    }
+    (Network, "speaks with a remote")
+}
+
 fn clone(call: &Call<'_>) -> (Label, &'static str) {
     if call.any(&[("config", Some('c')), ("template", None), ("upload-pack", Some('u'))]) {
         return (Unknown, "an option that can name a program");
     }
+    let reaching = [
+        ("recurse-submodules", None),
+        ("recursive", None),
+        ("remote-submodules", None),
+        ("bundle-uri", None),
+        ("filter", None),
+    ];
     let local = |text: &str| text.starts_with(['/', '.', '~']) || text.starts_with("file://");
     match call.first() {
-        Some(source) if local(source) && !call.has("recurse-submodules", None) => (Write, "copies a local repository"),
+        Some(source) if local(source) && !call.any(&reaching) => (Write, "copies a local repository"),
         Some(_) | None => (Network, "speaks with a remote"),
     }
 }
@@ -518,52 +603,5 @@ fn remote(call: &Call<'_>) -> (Label, &'static str) {
         "set-head" if call.has("auto", Some('a')) => speaks,
         "add" | "rename" | "remove" | "rm" | "set-head" | "set-branches" | "set-url" => (Write, "changes remotes"),
         _ => (Unknown, "a subcommand that is not known"),
-    }
-}
-
-fn config(walk: &mut Walk<'_, '_>, call: &Call<'_>, run: &Run<'_>) -> (Label, &'static str) {
-    let reads = (ReadOnly, "reads settings");
-    if call.has("edit", Some('e')) {
-        return (Unknown, "asks for an editor");
-    }
-    let gets = ["--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "--get-color", "--get-colorbool"];
-    let lists = call.options.iter().any(|option| gets.contains(option) || *option == "-l");
-    let changes = ["unset", "unset-all", "add", "replace-all", "rename-section", "remove-section"];
-    let changing = call.options.iter().any(|option| {
-        option
-            .strip_prefix("--")
-            .is_some_and(|name| changes.iter().any(|full| name.len() > 1 && full.starts_with(name)))
-    });
-    // The value of an option such as `--file F` counts as an operand here, which is no loss: it makes a reading form
-    // look like a writing one.
-    let mut operands = call.operands.as_slice();
-    let takes_next = ["-f", "--file", "--blob", "--type", "-t", "--default"];
-    if call.options.iter().any(|option| takes_next.contains(option)) {
-        if let Some(file) = operands.first().filter(|_| changing || operands.len() > 2) {
-            super::special::arms(walk, file, "git config");
-        }
-        operands = operands.get(1..).unwrap_or_default();
-    }
-    if lists && !changing {
-        return reads;
-    }
-    let verb = operands.first().and_then(|operand| operand.known_text());
-    match verb {
-        Some("list" | "get") => return reads,
-        Some("edit") => return (Unknown, "asks for an editor"),
-        Some("set" | "unset" | "rename-section" | "remove-section") => {
-            operands = operands.get(1..).unwrap_or_default();
-        }
-        Some(_) | None if operands.len() < 2 && !changing => {
-            if operands.first().is_some_and(|operand| operand.may_be_option) {
-                walk.add(Unknown, "git config", &run.span, "an argument that is not known could be an option");
-            }
-            return reads;
-        }
-        Some(_) | None => {}
-    }
-    match operands.first().and_then(|operand| operand.known_text()) {
-        Some(key) if !names_program(key) => (Write, "changes settings"),
-        Some(_) | None => (Unknown, "a setting that can name a program"),
     }
 }

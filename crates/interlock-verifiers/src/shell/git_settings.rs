@@ -211,7 +211,14 @@ pub(super) fn names_program(key: &str) -> bool {
         "hook",
         "protocol",
         "http",
-        "core.sshcommand",
+        "extensions",
+        "bundle",
+        "maintenance",
+        "tar",
+        "imap",
+        "ssh",
+        "trace2",
+        "safe",
     ];
     let names = [
         "command",
@@ -244,6 +251,12 @@ pub(super) fn names_program(key: &str) -> bool {
         "path",
         "custompath",
         "logwindowcommand",
+        "promisor",
+        "partialclonefilter",
+        "bundleuri",
+        "bundlecreationtoken",
+        "ignorerevsfile",
+        "showsignature",
     ];
     sections.contains(&section) || names.contains(&last)
 }

@@ -39,8 +39,15 @@ const WITH_RESPONSES: &[&str] = &[
     "ld",
 ];
 
+/// The names of `xz`, each of which takes a list: `--files=LIST`.
+const WITH_FILES: &[&str] =
+    &["xz", "xzcat", "unxz", "lzma", "unlzma", "lzcat", "xzless", "xzmore", "xzgrep", "lzgrep", "lzless"];
+/// Verbs of git that show what a stream names, with `--stdin`.
+const SHOWING: &[&str] = &["log", "show", "diff-tree", "whatchanged", "rev-list", "format-patch", "shortlog"];
+
 /// Words in programs of `jq` and `yq` that read other files.
-const LOADING: [&str; 7] = ["import", "include", "load", "load_str", "load_xml", "load_props", "load_base64"];
+const LOADING: [&str; 8] =
+    ["import", "include", "modulemeta", "load", "load_str", "load_xml", "load_props", "load_base64"];
 
 /// Whether a command reads files that the line does not name.
 pub(super) fn reads_unnamed(name: &str, run: &Run<'_>, spec: Option<&Spec>) -> bool {
@@ -55,7 +62,12 @@ pub(super) fn reads_unnamed(name: &str, run: &Run<'_>, spec: Option<&Spec>) -> b
         "7z" | "7za" | "7zr" | "7zz" | "p7zip" => {
             begins("@") || unnamed::texts(arguments).any(|text| text.starts_with("-i") && text.contains('@'))
         }
-        "jq" | "gojq" | "jaq" | "yq" => loads(arguments) || is_given(spec, arguments, Some('f'), "from-file"),
+        "jq" | "gojq" | "jaq" | "yq" => {
+            loads(arguments) || begins("--run-tests") || is_given(spec, arguments, Some('f'), "from-file")
+        }
+        // Names of objects and files, one a line.
+        "git" => has_list || reads_names(arguments),
+        _ if WITH_FILES.contains(&name) => has_list || begins("--files"),
         _ if SUMS.contains(&name) => has_list || is_given(spec, arguments, Some('c'), "check"),
         _ if WITH_RESPONSES.contains(&name) => begins("@"),
         _ => {
@@ -74,4 +86,17 @@ fn loads(arguments: &[Argument]) -> bool {
     let is_between = |character: char| !character.is_ascii_alphanumeric() && !"_.$\"".contains(character);
     let mut words = unnamed::texts(arguments).flat_map(|text| text.split(is_between));
     words.any(|word| LOADING.contains(&word.split('"').next().unwrap_or("")))
+}
+
+/// Whether git shows what a stream names: `cat-file --batch`, `log --stdin`. Only the sizes are harmless.
+fn reads_names(arguments: &[Argument]) -> bool {
+    let has = |word: &str| unnamed::texts(arguments).any(|text| text == word);
+    let mut options = unnamed::texts(arguments).filter(|text| text.starts_with("--"));
+    if has("cat-file") {
+        return options.any(|text| {
+            let name = text.split('=').next().unwrap_or("");
+            name.starts_with("--batch") && !matches!(name, "--batch-check" | "--batch-all-objects")
+        });
+    }
+    options.any(|text| text.starts_with("--std")) && SHOWING.iter().any(|verb| has(verb))
 }

@@ -35,6 +35,7 @@ mod environment;
 mod expand;
 mod find;
 mod git;
+mod git_config;
 mod git_settings;
 mod jobs;
 mod judge;

@@ -25,6 +25,35 @@ const GIT_UNNAMED: [&str; 10] = [
     "subtree",
 ];
 
+/// Verbs of git that take in objects as they come: a tree among them can have any name in it, and a checkout writes it.
+const GIT_OBJECTS: [&str; 4] = ["unpack-objects", "index-pack", "mktag", "replace"];
+
+/// Whether a verb of git takes in objects that were made elsewhere, or puts one in the place of another.
+fn takes_objects(verb: &str, arguments: &[Argument]) -> bool {
+    match verb {
+        // The bytes of a file are what the file is; those of a tree are names.
+        "hash-object" => {
+            let mut words = texts(arguments);
+            let typed = |text: &str| text.len() > 1 && text.starts_with("-t") && !text.starts_with("--");
+            while let Some(text) = words.next() {
+                let kind = match text {
+                    "-t" => words.next().unwrap_or(""),
+                    _ if typed(text) => text.get(2..).unwrap_or(""),
+                    _ if text.starts_with('-') && !text.starts_with("--") && text.contains('t') => "",
+                    _ if text.starts_with("--l") => "",
+                    _ => continue,
+                };
+                if kind != "blob" {
+                    return true;
+                }
+            }
+            false
+        }
+        "bundle" => texts(arguments).any(|text| text == "unbundle"),
+        _ => GIT_OBJECTS.contains(&verb),
+    }
+}
+
 /// The texts of arguments, as far as they are known.
 pub(super) fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
     arguments.iter().map(|argument| argument.known_text().unwrap_or(argument.prefix()))
@@ -63,7 +92,7 @@ pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Label) -> bool {
         "tar" | "gtar" | "bsdtar" => tar::extracts(run),
         // A merge into a subtree moves what it brings.
         "git" => {
-            git_verb(arguments).is_some_and(|verb| GIT_UNNAMED.contains(&verb))
+            git_verb(arguments).is_some_and(|verb| GIT_UNNAMED.contains(&verb) || takes_objects(verb, arguments))
                 || texts(arguments).any(|text| text.contains("subtree"))
         }
         "cpio" => has_option(arguments, &['i', 'p'], &["e", "pa"]),

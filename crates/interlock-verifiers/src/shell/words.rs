@@ -342,6 +342,25 @@ impl Collected {
         }
     }
 
+    /// The paths in a word of git that are hidden from everybody else: `:(top).env`, `:/.env`, `'.e*'`, `HEAD:key`.
+    fn pathspec(&mut self, argument: &Argument, writes: bool) {
+        for text in argument.texts() {
+            let Some(found) = Pathspec::of(text) else { continue };
+            let is_glob = found.path.contains(['*', '?', '[']);
+            // The top of the tree is above here, or here.
+            let levels = if found.is_top { TOP_LEVELS } else { 1 };
+            for level in 0..levels {
+                let path = format!("{}{}", "../".repeat(level), found.path);
+                if is_glob {
+                    // A pattern of git means hidden names too.
+                    let (directory, name) = path.rsplit_once('/').unwrap_or((".", &path));
+                    self.touch(Some(format!("{directory}/.{name}")), true, writes);
+                }
+                self.touch(Some(path), is_glob, writes);
+            }
+        }
+    }
+
     /// A program in an argument: every word in it that looks like a path is one.
     fn script(&mut self, argument: &Argument, writes: bool) {
         let is_between = |character: char| character.is_whitespace() || "\"';{}()<>,".contains(character);
@@ -396,6 +415,44 @@ impl Collected {
                 part.split(':').filter(|piece| piece.contains(['/', '~', '.'])).for_each(&mut add);
             }
         }
+    }
+}
+
+/// How far above the directory of a command the top of its tree is looked for.
+const TOP_LEVELS: usize = 8;
+
+/// A path as git takes it.
+#[derive(Debug, PartialEq, Eq)]
+struct Pathspec<'a> {
+    path: &'a str,
+    /// It begins at the top of the tree.
+    is_top: bool,
+}
+
+impl<'a> Pathspec<'a> {
+    /// What a word means to git beside itself; nothing if that is all, or if it leaves files out.
+    fn of(text: &'a str) -> Option<Pathspec<'a>> {
+        if text.starts_with('-') {
+            return None;
+        }
+        let Some(magic) = text.strip_prefix(':') else {
+            // `HEAD:key`, `'*.pem'`
+            let (path, is_top) = text.split_once(':').map_or((text, false), |(_, path)| (path, true));
+            let is_hidden = is_top && !path.starts_with("//") || path.contains(['*', '?', '[']);
+            return (is_hidden && !path.is_empty()).then_some(Pathspec { path, is_top });
+        };
+        let (path, is_top, leaves_out) = match magic.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
+            Some((words, path)) => {
+                let mut words = words.split(',').map(str::trim);
+                (path, words.clone().any(|word| word == "top"), words.any(|word| word == "exclude"))
+            }
+            None => {
+                let path = magic.trim_start_matches(['/', '!', '^']);
+                let signs = magic.get(..magic.len().saturating_sub(path.len())).unwrap_or("");
+                (path.strip_prefix(':').unwrap_or(path), signs.contains('/'), signs.contains(['!', '^']))
+            }
+        };
+        (!leaves_out && !path.is_empty()).then_some(Pathspec { path, is_top })
     }
 }
 
@@ -504,6 +561,9 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
             // Of what is copied, only the last one is written.
             let is_source = is_copy(name) && destination.is_some_and(|last| at != last) && worst == Label::Write;
             words.argument(argument, worst > Label::ReadOnly && !is_source);
+            if name == "git" {
+                words.pathspec(argument, worst > Label::ReadOnly);
+            }
         }
         words.removes = false;
         words.sweeps = sweeps;
