@@ -95,8 +95,8 @@ fn setting(arguments: &ClassifyArguments) -> Result<Setting, Fault> {
     let commands = Commands::load(settings.as_ref()).map_err(|reason| Fault::new(format!("--commands: {reason}")))?;
     let executor = Executor::named(&arguments.shell);
     let directory = arguments.directory.as_deref();
-    let git_runs_programs = directory.map(interlock_runtime::git_config::names_programs);
-    Ok(Setting { executor, git_runs_programs, ..Setting::with(commands) })
+    let git = directory.map(interlock_runtime::git_config::programs);
+    Ok(Setting { executor, git, ..Setting::with(commands) })
 }
 
 /// The label, the part that decides underlined, and every other effect.

@@ -11,7 +11,7 @@ use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Family, FileChange, lines_changed};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
-use interlock_verifiers::shell::{Setting, examine};
+use interlock_verifiers::shell::{GitPrograms, Setting, examine};
 
 pub use interlock_verifiers::Ground;
 pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
@@ -23,6 +23,7 @@ use crate::platform;
 mod guess;
 mod place;
 mod repositories;
+mod toolchain;
 
 use place::Places;
 
@@ -187,8 +188,10 @@ fn setting_of(ground: &Ground, place: &CallPlace<'_>, start: &Resolved) -> Setti
     setting.executor = place.executor;
     // Nobody can look at the configuration of a directory that is not known.
     let home = place.home.map(Path::new);
-    let runs_programs = |start| git_config::names_programs_for(Path::new(start), home);
-    setting.git_runs_programs = Some(start.known().is_none_or(runs_programs));
+    let programs = |start| git_config::programs_for(Path::new(start), home, Path::new(place.project));
+    let nowhere = || GitPrograms { always: Some("a directory that is not known".to_owned()), ..GitPrograms::default() };
+    setting.git = Some(start.known().map_or_else(nowhere, programs));
+    setting.has_own_toolchain = Some(start.known().is_none_or(|start| toolchain::is_own(Path::new(start))));
     setting
 }
 

@@ -46,6 +46,7 @@ pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
 pub mod git_config;
+mod git_index;
 #[cfg(feature = "ledger")]
 pub mod ledger;
 pub mod paths;

@@ -8,7 +8,7 @@ use interlock_core::json::{Json, Value};
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
 use interlock_hosts::{Host, recorded_call};
-use interlock_runtime::git_config::names_programs;
+use interlock_runtime::git_config::programs;
 use interlock_runtime::paths;
 use interlock_verifiers::shell::{Label, Setting, SimpleCommand, Words, covers, examine};
 
@@ -195,7 +195,7 @@ pub(super) struct Shell {
 impl Shell {
     pub(super) fn of_project(project: &str) -> Result<Shell, Fault> {
         let mut setting = Setting::built_in().map_err(Fault::new)?;
-        setting.git_runs_programs = Some(names_programs(Path::new(project)));
+        setting.git = Some(programs(Path::new(project)));
         Ok(Shell { setting })
     }
 

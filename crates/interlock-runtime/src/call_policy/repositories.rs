@@ -12,9 +12,11 @@ use interlock_verifiers::shell::{Change, SimpleCommand, Words};
 
 use super::CallPlace;
 use super::place::{Directories, Places};
-use crate::git_config;
 use crate::paths::{self, Resolved};
+use crate::{git_config, git_index};
 
+/// How deep repositories in repositories are looked at.
+const LINKS_DEPTH_MAX: usize = 8;
 /// How often it is worked out for one call where git may be run.
 const LOOKS_MAX: usize = 64;
 /// Commands that run others where they are themselves, as far as their options are looked at below.
@@ -51,7 +53,7 @@ pub(super) fn foreign(
     if !all.iter().any(|command| is_git(command)) {
         return found;
     }
-    let mut looking = Looking::new(place, places, &all);
+    let mut looking = Looking::new(place, places, &all, start);
     let mut first = 0usize;
     for words in lines {
         looking.directories.clear();
@@ -88,16 +90,25 @@ struct Looking<'a> {
     all: &'a [&'a SimpleCommand],
     /// The project's own repository, where it is neither in a `.git` nor in the project.
     own: Vec<PathBuf>,
+    /// The repository of the directory in which the lines start.
+    here: Option<PathBuf>,
     directories: BTreeMap<Vec<Option<String>>, Directories>,
     found: BTreeMap<String, Found>,
     repositories: BTreeMap<PathBuf, bool>,
 }
 
 impl<'a> Looking<'a> {
-    fn new(place: &'a CallPlace<'a>, places: &'a Places<'a>, all: &'a [&'a SimpleCommand]) -> Looking<'a> {
+    fn new(
+        place: &'a CallPlace<'a>,
+        places: &'a Places<'a>,
+        all: &'a [&'a SimpleCommand],
+        start: &Resolved,
+    ) -> Looking<'a> {
         let own = own_repository(place);
+        let here = start.known().and_then(|start| git_config::repository(Path::new(start)));
+        let here = here.and_then(|here| here.canonicalize().ok());
         let (directories, found, repositories) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Looking { place, places, all, own, directories, found, repositories }
+        Looking { place, places, all, own, here, directories, found, repositories }
     }
 
     /// Whether a command runs git in a repository whose files only git writes, wherever it may be run.
@@ -178,12 +189,12 @@ impl<'a> Looking<'a> {
         if let Some(known) = self.repositories.get(git) {
             return *known;
         }
-        let trusted = self.look(git);
+        let trusted = self.look(git, LINKS_DEPTH_MAX);
         self.repositories.insert(git.to_owned(), trusted);
         trusted
     }
 
-    fn look(&self, git: &Path) -> bool {
+    fn look(&self, git: &Path, depth: usize) -> bool {
         let led = if git.is_file() { git_config::led_to(git) } else { Some(git.to_owned()) };
         let Some(led) = led else { return false };
         let Ok(real) = led.canonicalize() else {
@@ -194,7 +205,20 @@ impl<'a> Looking<'a> {
         let parts = [real.clone(), git_config::common(&real)];
         let is_safe =
             |part: &PathBuf| part.canonicalize().is_ok_and(|part| is_within_git(&part) || self.own.contains(&part));
-        parts.iter().all(is_safe) && !git_config::repository_names_programs(&real, home)
+        let is_configured_here = self.here.as_ref() == Some(&real);
+        // What the one of the starting directory says is looked at for each subcommand.
+        parts.iter().all(is_safe)
+            && (is_configured_here || !git_config::repository_names_programs(&real, home))
+            && self.has_plain_links(git, &real, depth)
+    }
+
+    /// Whether git finds only such repositories in the tree around this one, into which it goes on its own.
+    fn has_plain_links(&self, git: &Path, real: &Path, depth: usize) -> bool {
+        let Some(links) = git_index::links(real) else { return false };
+        let Some(depth) = depth.checked_sub(1) else { return links.is_empty() };
+        let Some(tree) = git.parent().filter(|_| links.len() <= git_index::LINKS_MAX) else { return links.is_empty() };
+        let inner = links.iter().map(|link| tree.join(link).join(".git"));
+        inner.filter(|inner| inner.symlink_metadata().is_ok()).all(|inner| self.look(&inner, depth))
     }
 
     /// Whether something else in the call may put a repository into a directory, or make one of it.

@@ -1,10 +1,10 @@
 //! `git`: the subcommand and its options decide.
 
-use super::Label;
 use super::git_config;
 use super::git_settings::global_options;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
+use super::{GitPrograms, Label};
 
 use Label::{Destructive, Network, ReadOnly, Unknown, Write};
 
@@ -31,6 +31,15 @@ const WRITERS: &[&str] = &[
     "fmt-merge-msg", "mailsplit", "mailinfo", "bugreport", "diagnose", "fast-import", "quiltimport",
 ];
 
+/// Subcommands that run hooks as a matter of course.
+#[rustfmt::skip]
+const HOOKED: &[&str] = &[
+    "commit", "merge", "pull", "push", "checkout", "switch", "rebase", "am", "cherry-pick", "revert", "worktree",
+    "clone", "gc", "maintenance", "fetch", "submodule", "stash", "receive-pack",
+];
+/// Subcommands that read, and write the index anew where it is out of date: there is a hook for that.
+const INDEXING: &[&str] = &["status", "diff", "describe", "diff-files", "diff-index", "ls-files", "grep", "blame"];
+
 /// Subcommands that merge, and take the name of a strategy, which is a program.
 const MERGING: &[&str] = &["merge", "pull", "rebase", "cherry-pick", "revert", "am"];
 /// The strategies that git itself has.
@@ -54,10 +63,13 @@ const SPEAKERS: &[&str] =
 
 /// Runs `git`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    match walk.setting.git_runs_programs {
+    match &walk.setting.git {
         None => walk.assume(PLAIN),
-        Some(false) => {}
-        Some(true) => walk.add(Unknown, run.name, &run.span, "the repository's configuration names a program"),
+        Some(GitPrograms { always: Some(setting), .. }) => {
+            let why = format!("the repository's configuration names a program: `{setting}`");
+            walk.add(Unknown, run.name, &run.span, why);
+        }
+        Some(GitPrograms { always: None, .. }) => {}
     }
     let Some(at) = global_options(walk, run) else { return };
     let Some(subcommand) = run.arguments.get(at) else {
@@ -83,6 +95,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     }
     let (effect, why) = judge(walk, name, &call, arguments, run);
     everywhere(walk, name, &whole, &call, run, effect);
+    configured(walk, name, &whole, run, effect);
     if matches!(name, "archive" | "format-patch" | "mv" | "bundle") {
         call.operands.iter().for_each(|operand| super::special::arms(walk, operand, &whole));
     }
@@ -195,6 +208,28 @@ fn takes_value(name: &str, option: &str) -> bool {
 /// Full names that are the beginnings of other ones: not abbreviations of those.
 fn is_option(name: &str) -> bool {
     matches!(name, "exec" | "out" | "force" | "prune" | "delete" | "all" | "hard" | "merge" | "list" | "edit")
+}
+
+/// What the configuration makes of a subcommand.
+fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Label) {
+    let Some(git) = &walk.setting.git else { return };
+    let alias = git.aliases.contains(&name.to_ascii_lowercase());
+    let is_hooked =
+        |are_guarded: bool| HOOKED.contains(&name) || !are_guarded && (effect > ReadOnly || INDEXING.contains(&name));
+    let hooks = git.hooks.as_ref().filter(|hooks| is_hooked(hooks.are_guarded)).map(|hooks| hooks.setting.clone());
+    let stays = super::unnamed::texts(run.arguments).any(|text| text == "--no-lazy-fetch");
+    let needs_objects = !matches!(name, "config" | "version" | "help" | "init");
+    let fetches = git.fetches.clone().filter(|_| needs_objects && !stays);
+    if alias {
+        let why = format!("the configuration says what this subcommand is: `alias.{name}`");
+        walk.add(Unknown, whole, &run.span, why);
+    }
+    if let Some(setting) = hooks {
+        walk.add(Unknown, whole, &run.span, format!("runs hooks of the project: `{setting}`"));
+    }
+    if let Some(setting) = fetches {
+        walk.add(Network, whole, &run.span, format!("fetches objects that are missing: `{setting}`"));
+    }
 }
 
 /// Options that write, run or reach out with any subcommand.

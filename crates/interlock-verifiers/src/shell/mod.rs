@@ -14,6 +14,7 @@
 //! | what a path means | `paths.rs` |
 //! | what workflows ask about lines | `judge.rs` |
 //! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs` |
+//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs`, `printed.rs` |
 //!
 //! ```
 //! use interlock_verifiers::shell::{Label, Setting, classify};
@@ -43,6 +44,7 @@ mod lists;
 mod options;
 mod parse;
 mod paths;
+mod printed;
 mod prose;
 mod reduce;
 mod sed;
@@ -63,6 +65,7 @@ mod wrappers;
 use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use interlock_core::action::{ActionText, Engine};
 use interlock_core::json::quote;
@@ -188,8 +191,32 @@ pub struct Setting {
     pub commands: Commands,
     /// Which shell reads the line.
     pub executor: Executor,
-    /// Whether the configuration of git in the working directory names a program; `None` if nobody looked.
-    pub git_runs_programs: Option<bool>,
+    /// What the configuration of git in the working directory makes it run; `None` if nobody looked.
+    pub git: Option<GitPrograms>,
+    /// Whether the toolchain of Rust in the working directory is one of the project's own; `None` if nobody looked.
+    pub has_own_toolchain: Option<bool>,
+}
+
+/// What a configuration of git makes it run, with the settings that say so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GitPrograms {
+    /// A setting that names a program, whatever git is asked to do.
+    pub always: Option<String>,
+    /// A setting by which hooks come from the project.
+    pub hooks: Option<Hooks>,
+    /// A setting by which objects that are missing are fetched.
+    pub fetches: Option<String>,
+    /// Subcommands that are defined there.
+    pub aliases: BTreeSet<String>,
+}
+
+/// Hooks that are not those of the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hooks {
+    /// The setting that names them.
+    pub setting: String,
+    /// They are where the rule `arms` asks about every writer.
+    pub are_guarded: bool,
 }
 
 impl Setting {
@@ -200,7 +227,7 @@ impl Setting {
 
     /// A table, bash, and no look at git's configuration.
     pub fn with(commands: Commands) -> Setting {
-        Setting { commands, executor: Executor::Bash, git_runs_programs: None }
+        Setting { commands, executor: Executor::Bash, git: None, has_own_toolchain: None }
     }
 }
 

@@ -4,6 +4,14 @@ use super::reduce::Argument;
 use super::walk::{Run, Walk};
 use super::{Executor, Label};
 
+/// Options by name that change neither what words become nor what variables reach.
+#[rustfmt::skip]
+const PLAIN_OPTIONS: &[&str] = &[
+    "errexit", "nounset", "pipefail", "xtrace", "verbose", "noclobber", "noglob", "monitor", "posix", "noexec",
+    "nullglob", "failglob", "lastpipe", "inherit_errexit", "checkwinsize", "physical", "errtrace", "functrace",
+    "braceexpand", "hashall", "notify", "ignoreeof",
+];
+
 /// Names of shells whose language is read here.
 pub(super) const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "ksh93"];
 
@@ -43,8 +51,11 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 's' => reads_input = true,
                 'o' | 'O' => {
                     let option = run.arguments.get(at).and_then(Argument::known_text);
+                    if !option.is_some_and(|option| PLAIN_OPTIONS.contains(&option)) {
+                        walk.add(Label::Unknown, run.name, &run.span, "an option that changes what words become");
+                    }
                     if matches!(option, None | Some("allexport" | "keyword")) {
-                        return walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+                        return;
                     }
                     at = at.saturating_add(1);
                 }

@@ -152,6 +152,10 @@ impl Values {
         self.functions(script);
         self.script(script);
         self.copy();
+        // Words fall apart elsewhere than at blanks: nobody knows into what.
+        if self.known.contains_key("IFS") {
+            self.known.values_mut().for_each(|value| value.any = true);
+        }
         let of = |names: &BTreeSet<String>| sum(names.iter().map(|name| name.len().saturating_add(VARIABLE_BYTES)));
         let variables = self.known.iter().map(|(name, value)| {
             let texts = sum(value.texts.iter().map(String::len));
@@ -297,7 +301,11 @@ impl Values {
         }
         match &command.kind {
             CommandKind::Simple { assignments, words } => {
-                assignments.iter().for_each(|assignment| self.assignment(assignment));
+                // What a line is split at while it is read is not what words are split at.
+                let first = words.first().and_then(Word::text);
+                let reads = first.is_some_and(|name| matches!(name.as_str(), "read" | "mapfile" | "readarray"));
+                let counts = |assignment: &&Assignment| !reads || assignment.name != "IFS";
+                assignments.iter().filter(counts).for_each(|assignment| self.assignment(assignment));
                 words.iter().for_each(|word| self.word(word));
                 self.setter(words);
                 self.declared(assignments, words);
@@ -401,6 +409,10 @@ impl Values {
             return;
         }
         let flag = |letter: char| texts.iter().any(|text| text.starts_with('-') && text.contains(letter));
+        // Another name for it, or it itself.
+        if texts.iter().any(|text| text.split('=').any(|part| part == "IFS")) {
+            self.note("IFS", |value| value.any = true);
+        }
         let (keyed, array) = (flag('A'), flag('a'));
         let names = assignments.iter().map(|assignment| assignment.name.clone());
         let names: Vec<String> =

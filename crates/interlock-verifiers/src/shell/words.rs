@@ -11,7 +11,7 @@ use interlock_core::rule::{CommandPattern, hosts_in};
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
 use super::walk::{Run, Walk};
-use super::{Label, Setting, composed, examine, lists, options, paths, prose, unnamed};
+use super::{Label, Setting, composed, examine, lists, options, paths, printed, prose, unnamed};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -328,6 +328,9 @@ impl Collected {
             let whole = argument.skeleton();
             // Parts that are not known cannot be looked up beside a pattern.
             let plain = whole == argument.prefix() || is_below_home(argument);
+            if plain && argument.prefix().contains("**") {
+                self.deep(argument.prefix(), writes);
+            }
             return self.touch(plain.then(|| argument.prefix().to_owned()), plain, writes);
         }
         if let Some(partly) = argument.partly.as_ref().filter(|partly| !partly.names.is_empty()) {
@@ -339,6 +342,19 @@ impl Collected {
         }
         for text in argument.texts() {
             self.texts(text, writes);
+        }
+    }
+
+    /// A pattern for names at any depth, which some shells read so, and all if they are told to.
+    fn deep(&mut self, pattern: &str, writes: bool) {
+        let (before, after) = pattern.split_once("**").unwrap_or((pattern, ""));
+        let after = after.trim_start_matches('*');
+        for level in 0..DEEP_LEVELS {
+            let path = match after.strip_prefix('/') {
+                Some(rest) => format!("{before}{}{rest}", "*/".repeat(level)),
+                None => format!("{before}{}*{after}", "*/".repeat(level)),
+            };
+            self.touch(Some(path.replace("**", "*")), true, writes);
         }
     }
 
@@ -418,6 +434,8 @@ impl Collected {
     }
 }
 
+/// How deep a pattern for any depth is followed.
+const DEEP_LEVELS: usize = 6;
 /// How far above the directory of a command the top of its tree is looked for.
 const TOP_LEVELS: usize = 8;
 
@@ -588,6 +606,12 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
             .iter()
             .filter(|argument| argument.known_text().is_some())
             .for_each(|it| words.argument(it, false));
+    }
+    if let Some(file) = printed::credential(name, run.arguments) {
+        words.touch(Some(file.to_owned()), false, false);
+    }
+    if let Some(file) = printed::changed(name, label) {
+        words.touch(Some(file.to_owned()), false, true);
     }
     if label > Label::Write {
         let before = words.words.0.hosts.len();

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use interlock_core::bundle::ShellSettings;
-use interlock_verifiers::shell::{Analysis, Commands, Executor, Label, Setting, TEXT_BYTES_MAX, classify};
+use interlock_verifiers::shell::{
+    Analysis, Commands, Executor, GitPrograms, Hooks, Label, Setting, TEXT_BYTES_MAX, classify,
+};
 
 fn setting() -> Setting {
     Setting::built_in().expect("the table is sound")
@@ -247,12 +249,44 @@ fn other_shells_are_not_taken_for_bash() {
 
 #[test]
 fn a_repository_that_names_programs_makes_git_unknown() {
-    let with = |runs: Option<bool>| classify("git status", &Setting { git_runs_programs: runs, ..setting() });
-    assert_eq!(with(None).label, Label::ReadOnly);
-    assert_eq!(with(None).assumes, ["plain repository"]);
-    assert_eq!(with(Some(false)).label, Label::ReadOnly);
-    assert!(with(Some(false)).assumes.is_empty());
-    assert_eq!(with(Some(true)).label, Label::Unknown);
+    let with = |line: &str, git: Option<GitPrograms>| classify(line, &Setting { git, ..setting() });
+    let plain = GitPrograms::default;
+    assert_eq!(with("git status", None).label, Label::ReadOnly);
+    assert_eq!(with("git status", None).assumes, ["plain repository"]);
+    assert_eq!(with("git status", Some(plain())).label, Label::ReadOnly);
+    assert!(with("git status", Some(plain())).assumes.is_empty());
+    let always = GitPrograms { always: Some("core.fsmonitor".to_owned()), ..plain() };
+    let found = with("git status", Some(always));
+    assert_eq!(found.label, Label::Unknown);
+    assert!(found.deciding().expect("an effect").why.contains("`core.fsmonitor`"), "{found:?}");
+}
+
+#[test]
+fn what_else_a_configuration_of_git_says_is_about_some_subcommands() {
+    let with = |line: &str, git: &GitPrograms| classify(line, &Setting { git: Some(git.clone()), ..setting() }).label;
+    let hooks = |are_guarded| GitPrograms {
+        hooks: Some(Hooks { setting: "core.hookspath".to_owned(), are_guarded }),
+        ..GitPrograms::default()
+    };
+    for line in ["git commit -m x", "git checkout main", "git rebase main", "git stash"] {
+        assert_eq!(with(line, &hooks(true)), Label::Unknown, "{line}");
+    }
+    for line in ["git status", "git diff", "git log -3", "git branch"] {
+        assert_eq!(with(line, &hooks(true)), Label::ReadOnly, "{line}");
+    }
+    assert_eq!(with("git add -A", &hooks(true)), Label::Write);
+    // Anybody can put a hook for the index there.
+    for line in ["git status", "git diff", "git add -A"] {
+        assert_eq!(with(line, &hooks(false)), Label::Unknown, "{line}");
+    }
+    assert_eq!(with("git log -3", &hooks(false)), Label::ReadOnly);
+    let alias = GitPrograms { aliases: ["lfs".to_owned()].into(), ..GitPrograms::default() };
+    assert_eq!(with("git lfs status", &alias), Label::Unknown);
+    assert_eq!(with("git status", &alias), Label::ReadOnly);
+    let promisor = GitPrograms { fetches: Some("remote.p.promisor".to_owned()), ..GitPrograms::default() };
+    assert_eq!(with("git cat-file -p HEAD", &promisor), Label::Network);
+    assert_eq!(with("git --no-lazy-fetch cat-file -p HEAD", &promisor), Label::ReadOnly);
+    assert_eq!(with("git config --list", &promisor), Label::ReadOnly);
 }
 
 #[test]
