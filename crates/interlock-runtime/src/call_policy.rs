@@ -11,7 +11,7 @@ use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Family, FileChange, lines_changed};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
-use interlock_verifiers::shell::{GitPrograms, Setting, examine};
+use interlock_verifiers::shell::{Analysis, GitPrograms, Setting, examine};
 
 pub use interlock_verifiers::Ground;
 pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
@@ -33,6 +33,8 @@ const VERSION: u32 = 1;
 pub const PATHS_LISTED_MAX: usize = 256;
 /// The largest file whose lines are counted, in bytes.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
+/// How the name of a check begins that failed because of a setting of git, which follows.
+pub const GIT_SETTING: &str = "git_setting:";
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
 
@@ -207,6 +209,8 @@ struct Seen {
     edit_lines: u64,
     /// Something in the call was not understood.
     has_unread: bool,
+    /// The setting of git that makes a command what it is.
+    setting_to_blame: Option<String>,
 }
 
 impl Seen {
@@ -219,6 +223,7 @@ impl Seen {
         for line in call.intent.commands.iter().take(LINES_MAX) {
             let (analysis, words) = examine(line, setting);
             label = label.max(analysis.label);
+            self.setting_to_blame = self.setting_to_blame.take().or_else(|| blamed(&analysis, setting));
             self.labels.extend(analysis.effects.iter().map(|found| found.effect));
             if !analysis.understood {
                 // It may be missing among very many effects.
@@ -539,14 +544,29 @@ fn is_outside(touched: &[CallPath], place: &CallPlace<'_>) -> bool {
     })
 }
 
+/// The setting of git that an effect of a line names as its reason.
+fn blamed(analysis: &Analysis, setting: &Setting) -> Option<String> {
+    let git = setting.git.as_ref()?;
+    let hooks = git.hooks.as_ref().map(|hooks| &hooks.setting);
+    let named = |name: &&String| {
+        let quoted = format!("`{name}`");
+        analysis.effects.iter().any(|found| found.effect > Label::Write && found.why.ends_with(&quoted))
+    };
+    [git.always.as_ref(), hooks, git.fetches.as_ref()].into_iter().flatten().find(named).cloned()
+}
+
 fn checks(judged: &Judged, found: &RuleFinding, seen: &Seen) -> Vec<Check> {
     let check = |name: &'static str, passed| Check { name: name.into(), passed };
-    vec![
+    let git = seen.setting_to_blame.iter();
+    let git = git.map(|setting| Check { name: format!("{GIT_SETTING}{setting}").into(), passed: false });
+    let mut checks = vec![
         check("all_read", !seen.has_unread),
         check("understood", judged.status == Status::Verified),
         check("no_destructive_operations", !seen.labels.contains(&Label::Destructive)),
         check("rules", !matches!(found.then, Some(Then::Ask | Then::Deny))),
-    ]
+    ];
+    checks.extend(git);
+    checks
 }
 
 fn certificate(

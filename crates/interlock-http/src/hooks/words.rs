@@ -7,6 +7,7 @@ use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Kind;
 use interlock_runtime::call_gate::Standing;
+use interlock_runtime::call_policy::GIT_SETTING;
 
 use super::Trouble;
 
@@ -84,9 +85,18 @@ fn why(ruled: &Ruled) -> String {
             "; it is `{worst}`, and which files it touches is not known before it runs (name them, or search with \
              `grep -r` or `find … -exec … {{}} +`)"
         ),
-        (Some(Code::TrustTooLow | Code::TrustNeedsApproval), Some(worst)) => format!("; it is `{worst}`"),
+        (Some(Code::TrustTooLow | Code::TrustNeedsApproval), Some(worst)) => match setting_of(ruled) {
+            Some(setting) => format!("; it is `{worst}` by git's configuration, {}", display(setting)),
+            None => format!("; it is `{worst}`"),
+        },
         _ => String::new(),
     }
+}
+
+/// The setting of git that is to blame.
+fn setting_of(ruled: &Ruled) -> Option<&str> {
+    let checks = ruled.evidence.as_ref().map_or(&[][..], |evidence| &evidence.checks);
+    checks.iter().find_map(|check| check.name.strip_prefix(GIT_SETTING))
 }
 
 fn listed(tools: &[ToolPattern]) -> String {

@@ -13,7 +13,6 @@
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
 //! | what workflows ask about lines | `judge.rs` |
-//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs` |
 //! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs`, `printed.rs` |
 //!
 //! ```
