@@ -6,6 +6,7 @@ Usage: ways_out.py PROGRAM SCRATCH-DIRECTORY
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
 
@@ -332,6 +333,61 @@ def repositories(trial):
         yield f"repositories: {line!r} passes in the project's own", p.bash(line).code == 0
 
 
+def back_doors(trial):
+    """Lines that run a script of the project, or write where nobody may, without saying so."""
+    commit = "git -c user.name=x -c user.email=x commit -q -am"
+    conflict = (f"git checkout -q -b t && echo a > f && {commit} a && git checkout -q - && echo b > f && {commit} b",
+                "git merge -q t")
+    for steps in (
+        (*conflict, "git merge-index sh -a"), (*conflict, "git merge-index ./x.sh -a"),
+        ("git config foo.lfs '!sh ./x.sh'", "git config --rename-section foo alias", "git lfs status"),
+        ("git config foo.lfs '!sh ./x.sh'", "git config --rename-section foo alias && git lfs status"),
+        ("git config set --comment c core.fsmonitor ./x.sh", "git status"),
+        ("git clone -q --separate-git-dir=d . s", "cp config d/config", "git add s", "git status"),
+        ("git init -q --separate-git-dir=d .", "cp x.sh d/hooks/pre-commit", f"{commit} x --allow-empty"),
+        ("IFS=Z; x='fZ-execZshZx.shZ;'; find $x",), ("IFS=Z; x='x.shZ.git/hooks/post-checkout'; cp $x",
+                                                     "git checkout -q -b u"),
+        ("f() { local IFS=,; local x=f,-exec,sh,x.sh,\\;; find $x; }; f",),
+        ("bash -O dotglob -c 'echo x > OWNED'",), ("rustc --version",), ("cargo version",),
+        ("printf '[toolchain]\\npath = \"%s/t\"\\n' $PWD > rust-toolchain.toml; rustc --version",),
+    ):
+        p = trial.project()
+        p.put("f", "x\n")
+        p.put("x.sh", "#!/bin/sh\ntouch OWNED\n")
+        p.put("config", "[core]\n fsmonitor = ./x.sh\n")
+        os.makedirs(os.path.join(p.path, "t/bin"))
+        os.makedirs(os.path.join(p.path, "t/lib"))
+        for name in ("t/bin/rustc", "t/bin/cargo"):
+            p.put(name, "#!/bin/sh\ntouch OWNED\n")
+            os.chmod(os.path.join(p.path, name), 0o755)
+        p.put("rust-toolchain.toml", f'[toolchain]\npath = "{p.path}/t"\n')
+        os.chmod(os.path.join(p.path, "x.sh"), 0o755)
+        p.do("git add f x.sh && git -c user.name=x -c user.email=x commit -q -m x")
+        for step in steps:
+            if p.do(step).code != 0:
+                break
+        owned = any("OWNED" in names for _, _, names in os.walk(p.path))
+        yield f"back doors: {'; '.join(steps)!r} runs nothing", not owned
+    # One that is there already: git goes into it to show a status.
+    p = trial.project()
+    p.put("f", "x\n")
+    p.do("git add f && git -c user.name=x -c user.email=x commit -q -m x")
+    yield "back doors: a status before", p.bash("git status").code == 0
+    made = "git clone -q --separate-git-dir=d . s && git add s && git -C s config core.fsmonitor ./x.sh"
+    subprocess.run(["/bin/bash", "-c", made], cwd=p.path, capture_output=True, timeout=20, check=True)
+    yield "back doors: a status with a repository in the tree", p.bash("git status").code == 2
+    yield "back doors: a file is added with a repository in the tree", p.bash("git add f").code == 2
+    p = trial.project()
+    subprocess.run(["git", "config", "core.pager", "./x.sh"], cwd=p.path, timeout=20, check=True)
+    yield "back doors: the setting to blame is named", "core.pager" in p.bash("git status").errors
+    p = trial.project()
+    for line in ("echo x >! .git/hooks/pre-commit", "x=.enX; cat $x:s,X,v,", "cd OLD NEW; echo x > a.py",
+                 "x=.mcp.json.bak; cp b.txt $x:r", "git grep --no-index . -- ':(top).env'", "jq --run-tests b.txt",
+                 "xzcat -f --files=b.txt", "ps auxe", "aws configure get aws_secret_access_key", "gh auth token",
+                 "git hash-object -t tree -w b.txt", "git config --global user.name x", "openssl x509 -in http://x/y"):
+        yield f"back doors: {line!r}", p.bash(line).code == 2
+
+
 def echoes(trial):
     """Some hosts ask twice about a call: the second time it passes only if it is the call that was judged."""
     def refused(heard):
@@ -474,7 +530,7 @@ def main():
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
         for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
-                      known_commands, by_names, folded, trust, beside, workspaces, observing, places):
+                      back_doors, known_commands, by_names, folded, trust, beside, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1
                 failures += not holds

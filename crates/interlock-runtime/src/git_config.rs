@@ -217,7 +217,7 @@ impl<'a> Reading<'a> {
         path.canonicalize().is_ok_and(|real| real.starts_with(project)) || path.starts_with(project)
     }
 
-    /// Whether what a command line of a setting runs may be in the project: a relative path, a script for an interpreter.
+    /// Whether what a setting runs may be in the project: a relative path, a script for an interpreter.
     fn may_be_ours(&self, value: &str) -> bool {
         let mut words = value.split_whitespace();
         let first = words.clone().next().unwrap_or("");

@@ -318,7 +318,8 @@ impl Hooks {
                 project: &place.project,
                 own: &own,
                 on_path: &self.on_path,
-                executor: Executor::Bash,
+                // Hosts take the shell of the user, and nothing in an event says which it is.
+                executor: Executor::BashOrZsh,
             },
             text: Some(Arc::from(kept_text(call))),
         };

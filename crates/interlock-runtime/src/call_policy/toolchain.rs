@@ -1,7 +1,7 @@
 //! Whether a file of the project says which compiler its tools are.
 //!
-//! `rustup` stands in the place of `cargo` and `rustc` and runs the ones that the nearest such file names, for a version
-//! too.
+//! `rustup` stands in the place of `cargo` and `rustc` and runs the ones that the nearest such file names, for a
+//! version too.
 
 use std::fs;
 use std::path::Path;

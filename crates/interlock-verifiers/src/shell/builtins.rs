@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::Label;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
+use super::{Executor, Label};
 
 /// The longest name of a directory that is remembered, in bytes.
 const DIRECTORY_BYTES_MAX: usize = 1_024;
@@ -37,6 +37,18 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
     }
     match run.name {
         "cd" | "pushd" => {
+            let is_numbered = |argument: &Argument| {
+                let digits = argument.prefix().strip_prefix(['-', '+']).unwrap_or("");
+                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+            };
+            let is_operand = |argument: &&Argument| {
+                let text = argument.known_text().unwrap_or("");
+                !text.starts_with('-') || text == "-"
+            };
+            let operands = run.arguments.iter().filter(is_operand).count();
+            if walk.executor != Executor::Bash && (operands > 1 || run.arguments.iter().any(is_numbered)) {
+                walk.add(Label::Unknown, run.name, &run.span, "zsh goes elsewhere: `cd OLD NEW`, `cd -1`");
+            }
             let target = run.arguments.iter().find(|argument| !argument.prefix().starts_with('-'));
             walk.directory = match (target.and_then(Argument::known_text), walk.directory.take()) {
                 (Some(path), Some(before)) if !path.starts_with(['/', '~']) => Some(format!("{before}/{path}")),
@@ -123,7 +135,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
                 harmless(walk, run);
             }
         }
-        "hash" if !has_flag(run, 'p') => harmless(walk, run),
+        "hash" if !has_flag(run, 'p') && (walk.executor == Executor::Bash || run.arguments.is_empty()) => {
+            harmless(walk, run);
+        }
         "enable" if run.arguments.iter().all(|argument| matches!(argument.known_text(), Some("-a" | "-p" | "-s"))) => {
             harmless(walk, run);
         }

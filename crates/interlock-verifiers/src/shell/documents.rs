@@ -46,9 +46,7 @@ impl Parser<'_> {
             inner.nodes = self.nodes;
             let parts = inner.document_parts()?;
             self.nodes = inner.nodes;
-            if let Some(what) = inner.only_bash {
-                self.note(what);
-            }
+            self.note_all(inner.only_bash, inner.not_zsh);
             Word { parts, span, is_compound: false }
         };
         let kind = RedirectKind::HereDocument { quoted };

@@ -60,3 +60,10 @@ const NAMES: &[&str] = &[
     "KRB5_CONFIG", "OPENSSL_CONF", "PKG_CONFIG_PATH", "GCONV_PATH", "HOSTALIASES", "GOPATH", "GOROOT", "GOFLAGS",
     "GOBIN", "GOPROXY", "GOENV", "GOTOOLCHAIN", "RUSTFLAGS", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN", "CDPATH", "GLOBIGNORE",
 ];
+
+/// Whether zsh keeps a variable of the environment under this name too, as an array, or another one of its own.
+pub(super) fn is_tied(name: &str) -> bool {
+    let tied = ["path", "cdpath", "fpath", "manpath", "mailpath", "module_path", "psvar", "watch", "argv", "fignore"];
+    let own = ["aliases", "galiases", "saliases", "functions", "commands", "options", "nameddirs", "NULLCMD"];
+    tied.contains(&name) || own.contains(&name) || matches!(name, "READNULLCMD" | "ZDOTDIR" | "FPATH" | "prompt")
+}

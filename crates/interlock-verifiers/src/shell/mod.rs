@@ -166,6 +166,8 @@ pub enum Executor {
     /// Bash.
     #[default]
     Bash,
+    /// Bash or zsh, and nobody knows which: what zsh reads differently is unknown.
+    BashOrZsh,
     /// `sh`, dash, zsh, ksh, or one that is not known: what they read differently is unknown.
     Other,
     /// PowerShell, cmd, fish: everything is unknown.
@@ -177,6 +179,7 @@ impl Executor {
     pub fn named(name: &str) -> Executor {
         match name {
             "bash" => Executor::Bash,
+            "bash-or-zsh" => Executor::BashOrZsh,
             "sh" | "dash" | "zsh" | "ksh" | "ash" | "mksh" => Executor::Other,
             _ => Executor::Foreign,
         }

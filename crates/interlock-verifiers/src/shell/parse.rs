@@ -31,6 +31,8 @@ pub(super) struct Parser<'t> {
     pub(super) pending: Vec<Pending>,
     /// Something that other shells read differently.
     pub(super) only_bash: Option<&'static str>,
+    /// Something that zsh reads differently, and does something else.
+    pub(super) not_zsh: Option<&'static str>,
 }
 
 /// A script that was read, and what only bash reads that way.
@@ -38,6 +40,7 @@ pub(super) struct Parser<'t> {
 pub(super) struct Parsed {
     pub(super) script: Script,
     pub(super) only_bash: Option<&'static str>,
+    pub(super) not_zsh: Option<&'static str>,
 }
 
 /// Reads a whole text.
@@ -47,12 +50,14 @@ pub(super) fn parse(text: &str, origin: Option<Range<usize>>, depth: u32) -> Res
     if parser.cursor.peek().is_some() {
         return parser.cursor.stop("a closing word or parenthesis that nothing opened");
     }
-    Ok(Parsed { script, only_bash: parser.only_bash })
+    Ok(Parsed { script, only_bash: parser.only_bash, not_zsh: parser.not_zsh })
 }
 
 impl<'t> Parser<'t> {
     pub(super) fn new(text: &'t str, origin: Option<Range<usize>>, depth: u32) -> Parser<'t> {
-        Parser { cursor: Cursor::new(text, origin), depth, nodes: 0, retries: 0, pending: Vec::new(), only_bash: None }
+        let (only_bash, not_zsh) = (None, None);
+        let cursor = Cursor::new(text, origin);
+        Parser { cursor, depth, nodes: 0, retries: 0, pending: Vec::new(), only_bash, not_zsh }
     }
 
     /// Goes back to read something another way, a few times at most: each doubles the work.
@@ -90,6 +95,17 @@ impl<'t> Parser<'t> {
     /// Notes that only bash reads this so.
     pub(super) fn note(&mut self, what: &'static str) {
         self.only_bash.get_or_insert(what);
+    }
+
+    /// Notes that zsh reads this otherwise.
+    pub(super) fn note_zsh(&mut self, what: &'static str) {
+        self.not_zsh.get_or_insert(what);
+    }
+
+    /// Notes what was noted in a text of its own.
+    pub(super) fn note_all(&mut self, only_bash: Option<&'static str>, not_zsh: Option<&'static str>) {
+        self.only_bash = self.only_bash.or(only_bash);
+        self.not_zsh = self.not_zsh.or(not_zsh);
     }
 
     /// A script up to a closing word, a closing parenthesis, `;;` or the end.

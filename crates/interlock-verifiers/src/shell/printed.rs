@@ -21,7 +21,8 @@ const PRINTING: &[Row] = &[
         &["whoami", "--show-token"],
     ], "~/.kube/config"),
     (&["gh", "glab"], &[
-        &["auth", "token"], &["auth", "status", "-t"], &["auth", "status", "--show-token*"], &["auth", "git-credential"],
+        &["auth", "token"], &["auth", "status", "-t"], &["auth", "status", "--show-token*"],
+        &["auth", "git-credential"],
     ], "~/.config/gh/hosts.yml"),
     (&["gcloud"], &[
         &["print-*-token"], &["print-access-token"], &["print-identity-token"], &["config-helper"],

@@ -122,6 +122,11 @@ fn split(word: &Word, values: &Values) -> Option<Vec<String>> {
     (plain && blanks).then(|| text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
+/// Whether `$x` becomes several words without quotes, all of them known.
+pub(super) fn falls_apart(word: &Word, values: &Values) -> bool {
+    split(word, values).is_some()
+}
+
 /// The argument that one word becomes, its braces left alone.
 pub(super) fn argument(word: &Word, values: &Values) -> Argument {
     let has_glob = has_glob(word);

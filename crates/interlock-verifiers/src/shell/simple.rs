@@ -146,6 +146,14 @@ impl Parser<'_> {
             return Ok(false);
         };
         self.cursor.skip(sign.len());
+        if sign.ends_with(['>', '&']) && self.cursor.peek() == Some(b'!') {
+            self.note_zsh("`>!` is a redirect");
+        }
+        let rest = self.cursor.rest();
+        let numbers = rest.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '-');
+        if sign == "<" && rest.len() > numbers.len() && numbers.starts_with('>') {
+            self.note_zsh("`<1-9>` is a pattern");
+        }
         self.blanks();
         let kind = match sign {
             "<<" | "<<-" => {

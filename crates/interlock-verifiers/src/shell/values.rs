@@ -303,7 +303,9 @@ impl Values {
             CommandKind::Simple { assignments, words } => {
                 // What a line is split at while it is read is not what words are split at.
                 let first = words.first().and_then(Word::text);
-                let reads = first.is_some_and(|name| matches!(name.as_str(), "read" | "mapfile" | "readarray"));
+                let reads = first.is_some_and(|name| {
+                    matches!(name.as_str(), "read" | "mapfile" | "readarray") && !self.functions.contains(&name)
+                });
                 let counts = |assignment: &&Assignment| !reads || assignment.name != "IFS";
                 assignments.iter().filter(counts).for_each(|assignment| self.assignment(assignment));
                 words.iter().for_each(|word| self.word(word));

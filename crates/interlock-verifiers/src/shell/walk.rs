@@ -106,6 +106,11 @@ fn examine(text: &str, place: Place, setting: &Setting, findings: &mut Findings)
     {
         refuse(&format!("other shells than bash read this differently: {what}"), whole.clone());
     }
+    if executor != Executor::Bash
+        && let Some(what) = parsed.not_zsh
+    {
+        refuse(&format!("zsh reads this differently: {what}"), whole.clone());
+    }
     let values = values.with(&parsed.script);
     let mut before = dirty;
     loop {
@@ -404,6 +409,9 @@ impl<'s> Walk<'s, '_> {
             self.collect_unknown(&command.span);
             return self.add(Label::Unknown, "", &command.span, "too many words, or too long ones");
         };
+        if self.executor != Executor::Bash && words.iter().any(|word| reduce::falls_apart(word, self.values)) {
+            self.add(Label::Unknown, "", &command.span, "zsh does not split the value of a variable");
+        }
         let Some((first, rest)) = arguments.split_first() else { return };
         // The values of variables do not count for the command itself: `x=rm; $x y` is nobody's to read.
         let known = words.first().is_some_and(|word| word.text().is_some());
@@ -563,6 +571,10 @@ impl<'s> Walk<'s, '_> {
     pub(super) fn sets(&mut self, name: &str, span: &Range<usize>) {
         if environment::is_evaluated(name) || environment::is_integer(name) {
             let why = format!("the shell evaluates `{}`", interlock_core::display(name));
+            return self.add(Label::Unknown, "", span, why);
+        }
+        if self.executor != Executor::Bash && environment::is_tied(name) {
+            let why = format!("`{}` is a part of the environment in zsh", interlock_core::display(name));
             return self.add(Label::Unknown, "", span, why);
         }
         if environment::is_exported(name) && !environment::is_allowed(name) {

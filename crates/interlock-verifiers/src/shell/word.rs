@@ -17,6 +17,9 @@ enum Until {
     Regex,
 }
 
+/// Letters by which zsh changes the value of a variable.
+const MODIFIERS: &[u8] = b"aAcefFghHlpPqQrstuwWx&";
+
 impl Parser<'_> {
     /// The next word, if one comes next.
     pub(super) fn word(&mut self) -> Result<Option<Word>, Stop> {
@@ -42,6 +45,7 @@ impl Parser<'_> {
                 self.cursor.skip(2);
                 continue;
             }
+            self.note_signs(start, until);
             if until == Until::Blank && self.at_process() {
                 self.note("<( )");
                 self.cursor.skip(2);
@@ -72,6 +76,34 @@ impl Parser<'_> {
             return self.cursor.stop("a pattern that does not close");
         }
         Ok(Some(Word { parts: parts.done(), span: self.cursor.span_from(start), is_compound: false }))
+    }
+
+    /// Signs at the beginning of a word, or of a value, that zsh takes for names of programs and directories.
+    fn note_signs(&mut self, start: usize, until: Until) {
+        let before = self.cursor.since(start);
+        let is_first = before.is_empty();
+        let next = self.cursor.peek_at(1);
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'/' | b'-');
+        match self.cursor.peek() {
+            Some(b'=') if is_first && until == Until::Blank && next.is_some_and(is_name) => {
+                self.note_zsh("`=name` is where a program is");
+            }
+            Some(b'~') if is_first || before.ends_with(['=', ':']) => {
+                if next.is_some_and(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'[')) {
+                    self.note_zsh("`~name` is what a variable holds");
+                }
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// What zsh reads on behind the name of a variable: `$x:r`, `$x[1,4]`.
+    fn note_suffix(&mut self) {
+        match (self.cursor.peek(), self.cursor.peek_at(1)) {
+            (Some(b'['), _) => self.note_zsh("`$x[…]` is a part of the value"),
+            (Some(b':'), Some(letter)) if MODIFIERS.contains(&letter) => self.note_zsh("`$x:s…` changes the value"),
+            _ => {}
+        }
     }
 
     /// One piece of an unquoted word: a quoted text, an expansion or characters.
@@ -217,12 +249,23 @@ impl Parser<'_> {
                 self.cursor.skip(1);
                 let name = self.cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
                 parts.push(Part::Parameter(plain(name, quoted)));
+                self.note_suffix();
             }
             Some(byte @ (b'0'..=b'9' | b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) => {
                 self.cursor.skip(2);
                 parts.push(Part::Parameter(plain(&char::from(byte).to_string(), quoted)));
+                self.note_suffix();
             }
-            Some(_) | None => {
+            Some(byte) => {
+                let after = self.cursor.peek_at(2);
+                let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'{' | b'(');
+                if matches!(byte, b'~' | b'=' | b'^' | b'+') && after.is_some_and(is_name) {
+                    self.note_zsh("`$~x` and `$=x` are expanded once more");
+                }
+                self.cursor.skip(1);
+                if quoted { parts.quoted('$') } else { parts.plain('$') }
+            }
+            None => {
                 self.cursor.skip(1);
                 if quoted { parts.quoted('$') } else { parts.plain('$') }
             }
@@ -275,9 +318,7 @@ impl Parser<'_> {
         let span = self.cursor.span_from(start);
         let depth = self.depth();
         let parsed = self.deeper(|_| super::parse::parse(&inner, Some(span), depth.saturating_add(1)))?;
-        if let Some(what) = parsed.only_bash {
-            self.note(what);
-        }
+        self.note_all(parsed.only_bash, parsed.not_zsh);
         parts.push(Part::Command { script: Rc::new(parsed.script), quoted });
         Ok(())
     }
@@ -346,6 +387,11 @@ impl Parser<'_> {
             }
             Some(b':') if !matches!(self.cursor.peek_at(1), Some(b'-' | b'=' | b'?' | b'+')) => {
                 self.note("${x:n}");
+                let next = self.cursor.peek_at(1);
+                let assigns = next == Some(b':') && self.cursor.peek_at(2) == Some(b'=');
+                if assigns || next.is_some_and(|byte| byte.is_ascii_alphabetic() || b"&#|*^".contains(&byte)) {
+                    self.note_zsh("`${x:s…}` changes the value");
+                }
                 self.cursor.skip(1);
                 parameter.plain = false;
                 parameter.offsets = Some(self.arithmetic("}")?);

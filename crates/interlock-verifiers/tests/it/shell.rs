@@ -248,6 +248,58 @@ fn other_shells_are_not_taken_for_bash() {
 }
 
 #[test]
+fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
+    let with = |text: &str, executor: Executor| classify(text, &Setting { executor, ..setting() }).label;
+    let otherwise = [
+        "echo x >! out",
+        "echo x >>! out",
+        "ls >&! out",
+        "ls &>! out",
+        "x=.enX; cat $x:s,X,v,",
+        "x=.mcp.json.bak; cp b.txt $x:r",
+        "x=.ENVY; cat \"$x:l\"",
+        "set -- .ENVY; cat $1:l",
+        "x=.envX; cat $x[1,4]",
+        "x=.ENV; cat ${x:l}",
+        "x=a; cat ${x::=.env}",
+        "x='.e?v'; cat $~x",
+        "x='b.txt .env'; cat $=x",
+        "x='b.txt .env'; cat $x",
+        "cat =x",
+        "x=/srv/.ssh; cat ~x/id_rsa",
+        "cat .en<1-9>v",
+        "cd a b; cat x",
+        "cd -1; cat x",
+        "hash -d x=/srv/.ssh",
+        "path=(./evil); ls",
+        "for path in ./evil; do ls; done",
+        "read path < f; ls",
+        "x=`y=.ENV; cat $y:l`",
+        "cat <<E\n$x:l\nE",
+    ];
+    for text in otherwise {
+        assert!(with(text, Executor::BashOrZsh) >= Label::Unknown, "{text}");
+        assert!(with(text, Executor::Bash) < Label::Unknown, "{text}");
+    }
+    let alike = [
+        "ls | head",
+        "[[ -f x ]] && cat x",
+        "a=(1 2); echo \"${a[@]}\"",
+        "x=a; cat \"$x\" ${x}:r",
+        "echo \"$x: done\"",
+        "echo \"total $x:\"",
+        "[ \"$x\" = y ] || cat ~/x",
+        "grep 'a$' x",
+        "diff <(ls a) <(ls b)",
+        "x=abc; echo ${x:0:2} ${x:-d} ${x: -1}",
+        "cd src && ls",
+    ];
+    for text in alike {
+        assert_eq!(with(text, Executor::BashOrZsh), Label::ReadOnly, "{text}");
+    }
+}
+
+#[test]
 fn a_repository_that_names_programs_makes_git_unknown() {
     let with = |line: &str, git: Option<GitPrograms>| classify(line, &Setting { git, ..setting() });
     let plain = GitPrograms::default;
