@@ -121,6 +121,7 @@ fn entries_of_format_3() {
         r#""force":""#,
         r#""steer":"stop""#,
         r#""steer":"thaw""#,
+        r#""steer":"changed""#,
         r#""pause":"#,
         r#""redeemed":""#,
         r#""used":""#,

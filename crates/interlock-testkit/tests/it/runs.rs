@@ -22,7 +22,7 @@ use interlock_core::rule::Then;
 use interlock_core::workflow::{Allowance, Context, Ended, Format, Limits, Run, Workflow, load};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
-use interlock_runtime::coding_agents::Sessions;
+use interlock_runtime::coding_agents::{self, Sessions};
 use interlock_runtime::ledger::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Ledger, MemoryStore, Ports, RunChange,
     SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
@@ -898,6 +898,53 @@ fn a_fact_of_one_run_says_nothing_in_the_next() {
         assert!(fixture.run().seen.facts.is_empty(), "{:?}", fixture.run().seen);
         fixture.event("READY", "{}", None);
         assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);
+    });
+}
+
+#[test]
+fn what_one_agent_writes_the_facts_of_the_others_in_the_project_do_not_survive() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let profile = coding_agents::profile("codex", PROJECT);
+        let codex = profile.agent_id.clone();
+        let token = Digest::of(&["other token"]);
+        let enrolment = Enrolment { profile: Box::new(profile), token, mode: Mode::Enforce, by: ann() };
+        fixture.done(Command::Enrol(Box::new(enrolment)));
+        let change = |change| fixture.submit(Command::ChangeRun { agent: codex.clone(), change });
+        let run = || fixture.ledger.run(&codex).expect("read").unwrap_or_default();
+        let call = |ask: &Ask| {
+            let command = ask.command(&run(), &fixture.bundle.lock().expect("a lock"));
+            let Command::Call(mut call) = command else { panic!("another command") };
+            call.agent.clone_from(&codex);
+            assert!(matches!(fixture.submit(Command::Call(call)), Answer::Recorded(_)));
+        };
+        let end = |ask: &Ask| change(RunChange::CallEnded(Box::new(ask.ended(0))));
+        let (workflow, run_id) = (workflow(FLOW), "run_fedcba9876543210fedcba9876543210".to_owned());
+        change(RunChange::Start { workflow, run_id, session: None, by: ann() });
+        let steer = Steer::Force("working".to_owned());
+        change(RunChange::Steer(RunSteered { steer, by: ann(), reason: None }));
+        let tests = Ask { fact: Some("tests"), shell: Some(Effect::Unknown), ..ask("Bash", "make test") };
+        let revision = run().revision;
+        for (number, order) in ["tTe", "teTE", "etTE"].into_iter().enumerate() {
+            let edit = ask("Edit", &format!("edit {number}"));
+            let tests = Ask { call_id: Some(format!("tests {number}")), ..tests.clone() };
+            for step in order.chars() {
+                match step {
+                    't' => call(&tests),
+                    'T' => drop(end(&tests)),
+                    'e' => assert!(fixture.passes(&edit)),
+                    _ => drop(fixture.end(&edit, 0)),
+                }
+            }
+            assert!(run().seen.facts.is_empty(), "{order}");
+            fixture.end(&edit, 0);
+            fixture.steer(Steer::Thaw);
+        }
+        let tests = Ask { call_id: Some("last".to_owned()), ..tests };
+        call(&tests);
+        end(&tests);
+        assert_eq!(run().seen.facts.len(), 1, "nobody writes any more");
+        assert_eq!(run().revision, revision, "where it stands is as it was");
     });
 }
 
