@@ -228,6 +228,7 @@ def trust(trial):
     heard = p.write("c.py")
     yield "trust: reaching for the key does", heard.code == 2
     yield "trust: the refusal says what a person can do", f"interlock agents trust {p.agent} 2" in heard.errors
+    yield "trust: and nothing that would not help", "interlock allow" not in heard.errors
     p.home.environment["INTERLOCK_HOME"] = p.home.path
     code, said = p.home.run("review", "--project", p.path)
     yield "trust: the review says so", code == 1 and f"interlock agents trust {p.agent} 2" in said

@@ -47,7 +47,14 @@ pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: 
             text.push_str(&way_out(way));
         }
     }
+    // An allowance makes a call known, of medium risk: below level 2 it would wait or be denied all the same.
+    let fallen = ruled.figures.map(|figures| figures.trust).filter(|trust| *trust < Trust::Autonomous);
     let person = match (&ruled.ticket, error.code) {
+        (Some(ticket), _) if fallen.is_some() => format!(
+            " A person decides: `interlock approvals approve {}`, then make exactly this call again.",
+            ticket.approval_id
+        ),
+        (None, Code::TrustTooLow) if fallen.is_some() => String::new(),
         (Some(ticket), _) => format!(
             " A person decides: `interlock approvals approve {}`, then make exactly this call again; or, to let it pass \
              from now on, `interlock allow {}`.",
@@ -62,7 +69,7 @@ pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: 
         (None, code) => format!(" What it means: `interlock explain {code}`."),
     };
     text.push_str(&person);
-    if let Some(level) = ruled.figures.map(|figures| figures.trust).filter(|trust| *trust < Trust::Autonomous) {
+    if let Some(level) = fallen {
         let level = u8::from(level);
         text.push_str(&format!(
             " Trust in this agent has fallen to level {level}; `interlock activity` shows why, and a person restores it \
