@@ -366,7 +366,9 @@ fn judge(
             "foreach" => runs,
             "update" | "add" => speaks,
             "deinit" if call.has("force", Some('f')) => destroys,
-            "init" | "deinit" | "sync" | "set-branch" | "set-url" | "absorbgitdirs" => writes,
+            "init" | "deinit" | "sync" | "set-branch" | "set-url" => writes,
+            // Whatever hooks and settings a repository has, they are the project's own afterwards.
+            "absorbgitdirs" => (Unknown, "moves a repository into that of the project"),
             _ => (Unknown, "a subcommand that is not known"),
         },
         "worktree" => match call.verb() {

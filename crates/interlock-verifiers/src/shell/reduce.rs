@@ -122,9 +122,9 @@ fn split(word: &Word, values: &Values) -> Option<Vec<String>> {
     (plain && blanks).then(|| text.split_ascii_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether `$x` becomes several words without quotes, all of them known.
-pub(super) fn falls_apart(word: &Word, values: &Values) -> bool {
-    split(word, values).is_some()
+/// Whether `$x` becomes several words without quotes, all of them known; and options, if only those count.
+pub(super) fn falls_apart(word: &Word, values: &Values, only_options: bool) -> bool {
+    split(word, values).is_some_and(|words| !only_options || words.first().is_some_and(|word| word.starts_with('-')))
 }
 
 /// The argument that one word becomes, its braces left alone.

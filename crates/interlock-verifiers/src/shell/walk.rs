@@ -16,6 +16,11 @@ use super::{Analysis, Effect, Executor, Label, Setting, TEXT_BYTES_MAX, effort, 
 const TEXT_DEPTH_MAX: u32 = 6;
 /// The most commands that are looked at, those of functions at each call; long ones count for several.
 const FUEL: u32 = 20_000;
+/// Commands that take a program, or a setting for another one, as an operand.
+#[rustfmt::skip]
+const WITH_PROGRAM: &[&str] = &[
+    "sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "gojq", "jaq", "yq", "env", "genv", "git", "find", "gfind", "eval",
+];
 /// How deep commands may run commands: `env nice timeout …`, functions that call functions.
 const RUN_DEPTH_MAX: u32 = 40;
 /// The most effects that are listed.
@@ -409,7 +414,11 @@ impl<'s> Walk<'s, '_> {
             self.collect_unknown(&command.span);
             return self.add(Label::Unknown, "", &command.span, "too many words, or too long ones");
         };
-        if self.executor != Executor::Bash && words.iter().any(|word| reduce::falls_apart(word, self.values)) {
+        // One word with blanks in it is a file that nobody has, but also an option, or a program.
+        let only_options =
+            words.first().and_then(Word::text).is_some_and(|name| !WITH_PROGRAM.contains(&name.as_str()));
+        let falls_apart = |word: &Word| reduce::falls_apart(word, self.values, only_options);
+        if self.executor != Executor::Bash && words.iter().any(falls_apart) {
             self.add(Label::Unknown, "", &command.span, "zsh does not split the value of a variable");
         }
         let Some((first, rest)) = arguments.split_first() else { return };

@@ -363,11 +363,14 @@ impl Collected {
         for text in argument.texts() {
             let Some(found) = Pathspec::of(text) else { continue };
             let is_glob = found.path.contains(['*', '?', '[']);
-            // The top of the tree is above here, or here.
-            let levels = if found.is_top { TOP_LEVELS } else { 1 };
+            let (_, name) = found.path.rsplit_once('/').unwrap_or(("", found.path));
+            // The top of the tree is above here, or here. A pattern for whatever is there means the tree as a whole.
+            let is_wide = is_glob && name.starts_with(['*', '?', '[']);
+            let levels = if found.is_top && !is_wide { TOP_LEVELS } else { 1 };
+            let is_narrow = name.contains(|letter: char| letter.is_ascii_alphanumeric());
             for level in 0..levels {
                 let path = format!("{}{}", "../".repeat(level), found.path);
-                if is_glob {
+                if is_glob && is_narrow {
                     // A pattern of git means hidden names too.
                     let (directory, name) = path.rsplit_once('/').unwrap_or((".", &path));
                     self.touch(Some(format!("{directory}/.{name}")), true, writes);

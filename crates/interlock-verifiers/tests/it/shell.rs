@@ -264,7 +264,8 @@ fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
         "x=a; cat ${x::=.env}",
         "x='.e?v'; cat $~x",
         "x='b.txt .env'; cat $=x",
-        "x='b.txt .env'; cat $x",
+        "x='s/a/b/ f'; sed $x",
+        "x='-n 5'; head $x f",
         "cat =x",
         "x=/srv/.ssh; cat ~x/id_rsa",
         "cat .en<1-9>v",
@@ -293,6 +294,8 @@ fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
         "diff <(ls a) <(ls b)",
         "x=abc; echo ${x:0:2} ${x:-d} ${x: -1}",
         "cd src && ls",
+        "files='a.py b.txt'; wc -l $files",
+        "x='a b'; for i in $x; do echo $i; done",
     ];
     for text in alike {
         assert_eq!(with(text, Executor::BashOrZsh), Label::ReadOnly, "{text}");
