@@ -60,6 +60,9 @@ const SCHEMA_4: &str = "
     PRAGMA user_version = 4;
 ";
 
+/// What each layout added, from the first on.
+const LAYOUTS: [(i64, &str); 4] = [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3), (LAYOUT, SCHEMA_4)];
+
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
 /// How many pages the log may have before the writer folds what is left of it into the database and it begins anew. By
@@ -82,7 +85,7 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
     let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     match layout {
         0 => {
-            let all = [SCHEMA, SCHEMA_2, SCHEMA_3, SCHEMA_4].concat();
+            let all = LAYOUTS.map(|(_, schema)| schema).concat();
             connection.execute_batch(&format!("BEGIN IMMEDIATE; {all} COMMIT;"))?;
         }
         LAYOUT => {}
@@ -109,10 +112,8 @@ pub(super) fn nothing_by_itself(connection: &Connection) -> Result<(), StoreFaul
 /// What a database of a layout holds beside that layout's own tables and indexes, lacks, or has otherwise.
 pub(super) fn foreign(connection: &Connection, layout: i64) -> Result<Vec<String>, StoreFault> {
     let own = Connection::open_in_memory()?;
-    for (since, schema) in [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3)] {
-        if since <= layout {
-            own.execute_batch(schema)?;
-        }
+    for (_, schema) in LAYOUTS.iter().filter(|(since, _)| *since <= layout) {
+        own.execute_batch(schema)?;
     }
     let (mut missing, mut found) = (objects(&own)?, Vec::new());
     for (name, sql) in objects(connection)? {
@@ -181,14 +182,13 @@ fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), Stor
 
 /// What every later layout added, in order.
 fn add_layouts(connection: &Connection, layout: i64) -> Result<(), StoreFault> {
-    if layout < 2 {
-        connection.execute_batch(SCHEMA_2)?;
-        rewrite_agents(connection)?;
+    for (since, schema) in LAYOUTS.iter().filter(|(since, _)| *since > layout) {
+        connection.execute_batch(schema)?;
+        if *since == 2 {
+            rewrite_agents(connection)?;
+        }
     }
-    if layout < 3 {
-        connection.execute_batch(SCHEMA_3)?;
-    }
-    Ok(connection.execute_batch(SCHEMA_4)?)
+    Ok(())
 }
 
 /// Makes a copy, under another name until it is whole.

@@ -228,7 +228,7 @@ fn bodies_of_nobody_known_have_little_room() {
     let ask = |step: u32, padding: usize, in_header: bool| {
         let token = if in_header { String::new() } else { format!(r#","agent_token":"{}""#, agent.token) };
         let body = format!(
-            r#"{{"action":{{"type":"calculate","query":"1+{step}"}},"context":{{"conversation_id":"r","step_number":{step}}}{token}{}}}"#,
+            r#"{{"action":{{"type":"calculate","query":"1+{step}"}},"context":{{"conversation_id":"r{step}","step_number":1}}{token}{}}}"#,
             " ".repeat(padding)
         );
         let header = [("x-agent-token", agent.token.as_str())];
