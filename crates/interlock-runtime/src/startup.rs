@@ -49,15 +49,17 @@ impl From<RecoveryFault> for StartupFault {
 
 /// Variables that make the loader run foreign code in this process.
 const LOADERS: [&str; 3] = ["LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES"];
-/// Set by `cargo run`, so it is only worth a word.
+/// Only worth a word, and not even that where `cargo run` sets it, which names itself.
 const WORTH_A_WORD: &str = "LD_LIBRARY_PATH";
+const BUILD_TOOL: &str = "CARGO";
 
 /// Refuses an environment that loads foreign code. Returns what is worth a word.
 pub fn check_environment<'a>(
     variables: impl Iterator<Item = (&'a OsStr, &'a OsStr)>,
 ) -> Result<Vec<String>, StartupFault> {
-    let mut words = Vec::new();
+    let (mut words, mut is_built_and_run) = (Vec::new(), false);
     for (name, value) in variables.filter(|(_, value)| !value.is_empty()) {
+        is_built_and_run |= name == BUILD_TOOL;
         if LOADERS.iter().any(|loader| name == *loader) {
             let name = name.to_string_lossy();
             let message = format!("{name} loads foreign code into this process; unset it ({} bytes)", value.len());
@@ -66,6 +68,9 @@ pub fn check_environment<'a>(
         if name == WORTH_A_WORD {
             words.push(format!("{WORTH_A_WORD} is set: libraries may come from there"));
         }
+    }
+    if is_built_and_run {
+        words.clear();
     }
     Ok(words)
 }

@@ -411,6 +411,7 @@ fn faults_and_refused_starts_have_lines() {
     let mut second = Command::new(PROGRAM);
     second.args(["serve", "--listen", "127.0.0.1:0", "--log", "json", "--data"]).arg(&data);
     second.env("INTERLOCK_OPERATOR_KEY", KEY).env_remove("INTERLOCK_HOME").env("LD_LIBRARY_PATH", "/nowhere");
+    second.env_remove("CARGO");
     let output = second.output().expect("the server");
     assert_eq!(output.status.code(), Some(1));
     let lines = check_lines(std::str::from_utf8(&output.stderr).expect("UTF-8"));
