@@ -103,9 +103,15 @@ impl Parser<'_> {
                 return Ok(values);
             }
             self.count()?;
+            let start = self.cursor.at();
             match self.word()? {
                 Some(word) => values.push(word),
                 None => return self.cursor.stop("an array that does not close"),
+            }
+            // A subscript goes on over blanks and parentheses to its bracket.
+            let element = self.cursor.since(start);
+            if element.starts_with('[') && element.matches('[').count() > element.matches(']').count() {
+                return self.cursor.stop("a subscript that does not close");
             }
         }
     }
