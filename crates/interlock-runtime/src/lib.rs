@@ -45,7 +45,9 @@ pub mod directory;
 pub mod export;
 #[cfg(feature = "ledger")]
 pub mod gate;
+#[cfg(feature = "ledger")]
 pub mod git_config;
+#[cfg(feature = "ledger")]
 mod git_index;
 #[cfg(feature = "ledger")]
 pub mod ledger;

@@ -6,8 +6,12 @@
 mod directory;
 mod look;
 mod root;
+#[cfg(feature = "ledger")]
+mod text;
 
 pub use directory::HeldDirectory;
-pub(crate) use look::{Looked, home_of, identity, look, names_in, text_of};
+pub(crate) use look::{Looked, home_of, identity, look, names_in};
 pub use root::HeldRoot;
 pub(crate) use root::OpenFault;
+#[cfg(feature = "ledger")]
+pub(crate) use text::text_of;
