@@ -196,11 +196,16 @@ impl Rules {
             if source.sweeps && path.as_deref().is_some_and(is_above) {
                 found.add(Then::Deny, SELF_RULE);
             }
+            let item = path.as_deref().map_or(Item::Unknown(source.command), |path| Item::Path(path, source.command));
+            // Whoever reads all of it reads the environments of all processes.
+            let reads_processes = source.sweeps && path.as_deref().is_some_and(|path| is_within(path, "/proc"));
+            if reads_processes && !lifted(SECRETS_RULE, item) {
+                found.add(Then::Ask, SECRETS_RULE);
+            }
             let one = Subject {
                 paths: [path.clone().map_or(PathText::Unresolvable, PathText::Absolute)].into(),
                 ..Subject::default()
             };
-            let item = path.as_deref().map_or(Item::Unknown(source.command), |path| Item::Path(path, source.command));
             let is_armed = path.as_deref().is_some_and(|path| asked.armed.iter().any(|place| is_within(path, place)));
             if source.writes && is_armed && !lifted(ARMS_RULE, item) {
                 found.add(Then::Ask, ARMS_RULE);
