@@ -29,8 +29,9 @@ pub const QUEUE_LEN: usize = 4096;
 /// How many commands one transaction takes: while it is decided, those who are answered from the one before it ask again,
 /// and no processor stands still.
 const BATCH_LEN: usize = 128;
-/// The same if the disk takes longer than all the rest: then the fewer transactions, the better.
+/// The same if the disk takes so many times longer than all the rest: then the fewer transactions, the better.
 const BATCH_LEN_MAX: usize = 512;
+const SLOW_DISK: u32 = 4;
 /// A checkpoint is written at most this often.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 /// Unauthenticated requests are counted in one entry this often.
@@ -534,7 +535,7 @@ struct Writer {
     sealed: Option<u64>,
     sealed_at: Instant,
     counted_at: Instant,
-    /// The last batch took longer to commit than all the rest of it.
+    /// The last batch took much longer to commit than all the rest of it.
     is_disk_slow: bool,
 }
 
@@ -595,7 +596,7 @@ impl Writer {
         let start = Instant::now();
         let result = self.commit(commands);
         let (whole, commit) = (start.elapsed(), self.store.commit_time());
-        self.is_disk_slow = commit > whole.saturating_sub(commit);
+        self.is_disk_slow = commit > whole.saturating_sub(commit).saturating_mul(SLOW_DISK);
         let metrics = &self.shared.metrics;
         let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(0);
         metrics.batch_micros.fetch_add(micros(whole), Ordering::Relaxed);
