@@ -20,7 +20,7 @@ pub const VALUE_BITS_MAX: u64 = 65_536;
 pub const RESULT_BITS_MAX: u64 = 262_144;
 /// The most work for one claim, in operations on words of 64 bits. Bounds the time: sizes alone would allow a thousand
 /// divisions of fractions with numbers of the largest size.
-pub const WORK_MAX: u64 = 1 << 27;
+pub const WORK_MAX: u64 = 1 << 28;
 /// The most equations, and the most conclusions, in a system.
 pub const STATEMENTS_MAX: usize = 64;
 /// The most unknowns, and functions that stand for one, in a claim.
