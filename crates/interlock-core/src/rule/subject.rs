@@ -132,6 +132,7 @@ impl Subject {
     fn add_value(&mut self, reading: Reading<'_>, name: &mut String, key: &str, value: Value<'_>) {
         match value.content() {
             Some(Content::Object(members)) => {
+                let parent = key;
                 for (key, member) in members {
                     let key = key.text();
                     // Most keys are plain words; those that are not may name what is to be touched.
@@ -148,7 +149,9 @@ impl Subject {
                     } else {
                         name.push('\0');
                     }
-                    self.add_value(reading, name, key, member);
+                    // What is within a command line's parameter is a part of the line.
+                    let within = is_command_name(parent).then(|| format!("{parent} {key}"));
+                    self.add_value(reading, name, within.as_deref().unwrap_or(key), member);
                     name.truncate(length);
                 }
             }
@@ -324,19 +327,18 @@ pub(super) fn fold_name(name: &str) -> String {
     fold_case(name).trim().to_owned()
 }
 
-/// Whether a parameter with this name holds a command line.
+/// Whether a parameter with this name holds a command line. A capital begins a word where there are small letters too.
 fn is_command_name(name: &str) -> bool {
-    let is_word = |word: &str| COMMAND_WORDS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    let mut rest = name;
-    // A capital begins a word, too.
-    while let Some((at, first)) = rest.char_indices().skip(1).find(|(_, c)| !c.is_ascii_lowercase()) {
-        let (word, after) = rest.split_at(at);
-        if is_word(word.trim_matches(|c: char| !c.is_ascii_alphabetic())) {
-            return true;
+    let is_word = |word: &str| COMMAND_WORDS.contains(&word);
+    let mut apart = String::with_capacity(name.len());
+    for character in name.chars() {
+        if character.is_uppercase() {
+            apart.push(' ');
         }
-        rest = if first.is_ascii_alphabetic() { after } else { after.trim_start_matches(first) };
+        apart.push(character);
     }
-    is_word(rest) || is_word(name)
+    let has_word = |text: &str| fold_case(text).split(|c: char| !c.is_alphanumeric()).any(is_word);
+    has_word(name) || has_word(&apart)
 }
 
 /// Whether a text as a whole may be a path, though nothing says so: a word, or what begins as paths do or turns back on
@@ -344,7 +346,8 @@ fn is_command_name(name: &str) -> bool {
 fn may_be_one_path(text: &str) -> bool {
     if !text.contains(char::is_whitespace) {
         // `~5` is about five; `~`, `~name` and `~/x` are somebody's home.
-        return !text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        let is_about = text.strip_prefix('~').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+        return !is_about || text.contains(['/', '\\']);
     }
     let first = text.split(char::is_whitespace).next().unwrap_or(text);
     let turns_back = text.split(['/', '\\']).any(|name| name.trim() == "..");
