@@ -1,4 +1,4 @@
-//! `interlock config show`: every setting of the server, its value, and where that comes from.
+//! `interlock config show`: the settings that `serve` takes from flags, environment and bundle, each with its value, and where that comes from.
 //!
 //! It finds places and reads the bundle with the functions `serve` uses, so it cannot say something else. Values of keys
 //! and secrets are not shown.

@@ -133,7 +133,7 @@ enum Command {
     Backup(backup::BackupArguments),
     /// Make a data directory from a backup, and verify it
     Restore(backup::RestoreArguments),
-    /// Show every setting of the server, its value and where that comes from
+    /// Show the settings of the server, their values and where they come from
     Config {
         #[command(subcommand)]
         command: config::ConfigCommand,

@@ -56,8 +56,8 @@ pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: 
         ),
         (None, Code::TrustTooLow) if fallen.is_some() => String::new(),
         (Some(ticket), _) => format!(
-            " A person decides: `interlock approvals approve {}`, then make exactly this call again; or, to let it pass \
-             from now on, `interlock allow {}`.",
+            " A person decides: `interlock approvals approve {}`, then make exactly this call again; or \
+             `interlock allow {}` lets it pass once (`--project`: from now on).",
             ticket.approval_id, ruled.decision_id
         ),
         (None, Code::TrustTooLow) => {
