@@ -110,8 +110,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-pub(crate) fn json(status: StatusCode, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     // Room for what most answers get later: the limits and the length.
     *response.headers_mut() = HeaderMap::with_capacity(USUAL_HEADERS);

@@ -14,6 +14,7 @@
 //! | how much of a body is read, and for whom | `body.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | how much of answers waits to be read | `answers.rs` |
 //! | attestations and their keys | `attest.rs` |
 //! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
@@ -33,6 +34,7 @@
 mod activity;
 mod agents;
 mod answer;
+mod answers;
 mod approvals;
 mod attest;
 mod audit;
@@ -68,6 +70,7 @@ pub use tls::{Tls, certificate_trouble, encrypted};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
@@ -100,6 +103,10 @@ pub struct Service {
     counting: tokio::sync::Mutex<()>,
     long_texts: long_texts::LongTexts,
     waits: waits::Waits,
+    /// Room for answers that wait to be read.
+    answers: answers::Answers,
+    /// When it was last told that connections cannot be accepted.
+    unaccepted_told: Mutex<Option<Instant>>,
 }
 
 /// A source of random bytes that can be shown.
@@ -145,6 +152,8 @@ impl Service {
             counting: tokio::sync::Mutex::default(),
             long_texts: long_texts::LongTexts::default(),
             waits: waits::Waits::default(),
+            answers: answers::Answers::default(),
+            unaccepted_told: Mutex::default(),
         })
     }
 

@@ -23,6 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
+use crate::answers::public_document;
 use crate::attest;
 use crate::auth::Credentials;
 pub(crate) use crate::body::read_body;
@@ -52,7 +53,7 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/readyz", get(ready))
         .route("/.well-known/jwks.json", get(attest::jwks))
         .route("/audit/checkpoint", get(audit::checkpoint))
-        .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
+        .route("/openapi.json", get(async || public_document(OPENAPI)))
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
         .method_not_allowed_fallback(no_method);

@@ -25,6 +25,7 @@ mod rate;
 mod runs;
 mod simulation;
 mod state_service;
+mod stopping;
 mod stores;
 mod tickets;
 mod typed_loading;
