@@ -75,9 +75,7 @@ impl Answers {
 /// Who shares a bound: an address, or the network that one customer of a provider has.
 pub(crate) fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
-        IpAddr::V6(address) => {
-            IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)))
-        }
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64))),
         address @ IpAddr::V4(_) => address,
     }
 }

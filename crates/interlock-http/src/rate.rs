@@ -329,9 +329,14 @@ impl Service {
         if verdict.allowed {
             return Ok(verdict);
         }
-        self.metrics.limited.fetch_add(1, Ordering::Relaxed);
+        self.count_limited();
         let message = "too many requests a minute; wait as long as Retry-After says";
         Err((verdict, Refusal::new(Code::RateLimited, message)))
+    }
+
+    /// Counts a request that a limit refused.
+    pub(crate) fn count_limited(&self) {
+        self.metrics.limited.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whose key is in the headers, if it is one that counts: an operator's, or an agent's.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -176,7 +176,9 @@ impl Service {
     /// Counts a connection that could not be accepted, and says so now and then.
     pub(crate) fn tell_unaccepted(&self, error: &io::Error) {
         let advice = match error.raw_os_error() {
-            Some(number) if NO_DESCRIPTOR.contains(&number) => "; raise the limit of open files (`ulimit -n`, `LimitNOFILE=`)",
+            Some(number) if NO_DESCRIPTOR.contains(&number) => {
+                "; raise the limit of open files (`ulimit -n`, `LimitNOFILE=`)"
+            }
             Some(_) | None => "",
         };
         self.count_unaccepted(|| format!("connections cannot be accepted: {error}{advice}"));
@@ -253,12 +255,17 @@ async fn accept(
                 Arc::clone(&room.room).acquire_owned().await.map_err(io::Error::other)?
             }
         };
-        let (stream, peer) = listener.accept().await?;
+        let (stream, peer) = match listener.accept().await {
+            // Somebody left before it was let in.
+            Err(error) if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => continue,
+            accepted => accepted?,
+        };
         let Some(place) = room.place(permit, peer.ip()) else {
             service.count_unaccepted(|| "one address has nine tenths of all connections and gets no more".to_owned());
             continue;
         };
-        stream.set_nodelay(true)?;
+        // Who has left already is found out by reading.
+        let _ = stream.set_nodelay(true);
         return Ok((stream, peer.ip(), place));
     }
 }

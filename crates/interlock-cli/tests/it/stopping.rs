@@ -55,7 +55,8 @@ fn of_home(home: &Path) -> Command {
 fn a_signal_at_any_moment_of_the_start_ends_it() {
     let scratch = scratch();
     // What the server makes, in this order; a signal comes as soon as it is there.
-    let made = ["", "data/lock", "data/ledger.db", "data/ledger.key", "data/attestation.keys", "run/token", SOCKET, "said"];
+    let made =
+        ["", "data/lock", "data/ledger.db", "data/ledger.key", "data/attestation.keys", "run/token", SOCKET, "said"];
     for round in 0..5 {
         // It begins anew, and finds what was left behind the other times.
         let home = scratch.path().join(if round % 2 == 0 { format!("home{round}") } else { "home0".to_owned() });
@@ -96,7 +97,8 @@ fn a_signal_ends_it_whoever_waits() {
     let mut served = start(command(&data));
     let agent = crate::serve::agent(&served);
     // Somebody who waits for a ticket, who never finishes a request, who never begins one, and who reads no answer.
-    let body = r#"{"action":{"type":"delete_database","parameters":{}},"context":{"conversation_id":"c","step_number":1}}"#;
+    let body =
+        r#"{"action":{"type":"delete_database","parameters":{}},"context":{"conversation_id":"c","step_number":1}}"#;
     let token = [("x-agent-token", agent.token.as_str())];
     let mut client = Client::new(served.address);
     let asked = client.send("POST", &format!("/agents/{}/verify", agent.id), &token, body).expect("an answer");

@@ -14,6 +14,7 @@ mod example;
 mod formats;
 mod gate;
 mod hostile;
+mod isolation;
 mod kill;
 mod manifests;
 mod metrics;

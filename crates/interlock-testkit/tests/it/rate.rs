@@ -217,11 +217,13 @@ fn a_limit_that_is_used_up_stops_no_operator() {
     }
     let token = [("x-agent-token", agent.token.as_str())];
     let body = r#"{"action":{"type":"calculate","query":"1+1"},"context":{"conversation_id":"c","step_number":1}}"#;
-    while client.send("POST", &format!("/agents/{}/verify", agent.id), &token, body).expect("an answer").status != 429 {}
+    while client.send("POST", &format!("/agents/{}/verify", agent.id), &token, body).expect("an answer").status != 429 {
+    }
     assert_eq!(client.send("GET", "/agents", &[("x-api-key", &registrar)], "").expect("an answer").status, 429);
     for _ in 0..20 {
         for (path, key) in [("/approvals", approver.as_str()), ("/agents", OPERATOR_KEY), ("/activity", &approver)] {
-            let answer = client.send("GET", path, &[("authorization", &format!("Bearer {key}"))], "").expect("an answer");
+            let answer =
+                client.send("GET", path, &[("authorization", &format!("Bearer {key}"))], "").expect("an answer");
             assert_eq!(answer.status, 200, "{path}: {}", answer.body);
         }
     }
