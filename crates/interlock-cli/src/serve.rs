@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
@@ -327,7 +329,9 @@ fn settled(path: &Path) -> PathBuf {
 fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result<Outcome, Fault> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Fault::new(format!("cannot start threads: {error}")))?;
-    runtime.block_on(async {
+    let served = runtime.block_on(async {
+        // Before anybody can know that it runs: from then on a signal is an order to stop, and no longer a sudden end.
+        let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let listener = if arguments.socket_only {
             None
         } else {
@@ -354,12 +358,12 @@ fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result
         if let Some(address) = address {
             print(welcome(ready, address, arguments.json).as_bytes())?;
         }
-        let stop = stop_signal().map_err(|error| Fault::new(format!("cannot wait for signals: {error}")))?;
         let stop = async {
             tokio::select! {
                 () = stop => {}
                 () = told_to_stop.notified() => {}
             }
+            end_in_time();
         };
         let served = interlock_http::serve_with(service, listener, ready.tls.clone(), stop).await;
         if let Some((socket, answering)) = socket {
@@ -372,7 +376,10 @@ fn serve(ready: &Ready, arguments: &ServeArguments, reports: &Reports) -> Result
             sent.stop().await;
         }
         served.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))
-    })?;
+    });
+    // Whoever still reads on a thread of its own has nobody left to tell.
+    runtime.shutdown_background();
+    served?;
     reports.event(Level::Info, "stop", "", &[]);
     Ok(Outcome::Clean)
 }
@@ -399,6 +406,8 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
 
 /// The variable with the operator's key.
 const OPERATOR_KEY: &str = "INTERLOCK_OPERATOR_KEY";
+/// The most that stopping takes: 10 s for requests, 2 s for events and for each of log and spans, and the last commit.
+const STOP_TIME_MAX: Duration = Duration::from_secs(20);
 /// How often a checkpoint is sent elsewhere.
 const CHECKPOINTS_EVERY: Duration = Duration::from_secs(10);
 
@@ -438,6 +447,16 @@ fn start_deliveries(ready: &Ready, reports: &Reports) -> Result<Vec<Deliveries>,
         tokio::spawn(keep_file(newest, file, CHECKPOINTS_EVERY, fault));
     }
     Ok(started)
+}
+
+/// Ends the process if stopping takes longer than everything in it may. What was answered is on the disk, so nothing is
+/// lost with what hangs.
+fn end_in_time() {
+    thread::spawn(|| {
+        thread::sleep(STOP_TIME_MAX);
+        let _ = writeln!(std::io::stderr(), "interlock: stopping took longer than {} s", STOP_TIME_MAX.as_secs());
+        std::process::exit(2);
+    });
 }
 
 fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {

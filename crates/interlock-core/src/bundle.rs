@@ -28,6 +28,9 @@ const OPEN_TICKETS: usize = 20;
 const OPEN_TICKETS_MAX: usize = 1_000;
 /// Requests a minute of one key, unless the bundle says otherwise.
 const KEY_REQUESTS: u64 = 100_000;
+/// The work of one agent in a second; a unit is about a nanosecond, so this is a quarter of a processor.
+const AGENT_FUEL: u64 = 250_000_000;
+const AGENT_FUEL_MAX: u64 = 1_000_000_000_000;
 /// The longest address of a webhook.
 const ADDRESS_BYTES_MAX: usize = 2_048;
 
@@ -87,6 +90,8 @@ struct LimitSettings {
     requests_per_minute_per_key: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     requests_per_minute: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fuel_per_second_per_agent: Option<u64>,
 }
 
 /// Where events about a principal's agents are sent.
@@ -462,6 +467,11 @@ impl Bundle {
         self.settings.limits.and_then(|limits| limits.requests_per_minute_per_key).unwrap_or(KEY_REQUESTS)
     }
 
+    /// How much work an agent may ask for in a second, on average.
+    pub fn fuel_per_second_per_agent(&self) -> u64 {
+        self.settings.limits.and_then(|limits| limits.fuel_per_second_per_agent).unwrap_or(AGENT_FUEL)
+    }
+
     /// Requests a minute altogether; `None` is no limit.
     pub fn requests_per_minute(&self) -> Option<u64> {
         self.settings.limits.and_then(|limits| limits.requests_per_minute)
@@ -511,6 +521,7 @@ impl Settings {
         let limits = self.limits.unwrap_or_default();
         within("limits.requests_per_minute_per_key", limits.requests_per_minute_per_key, u64::from(u32::MAX))?;
         within("limits.requests_per_minute", limits.requests_per_minute, u64::from(u32::MAX))?;
+        within("limits.fuel_per_second_per_agent", limits.fuel_per_second_per_agent, AGENT_FUEL_MAX)?;
         for (name, principal) in &self.principals {
             check_address(&format!("principals.{}.webhook", crate::display(name)), &principal.webhook)?;
         }

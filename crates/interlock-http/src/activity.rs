@@ -13,7 +13,7 @@ use crate::answer::{Refusal, json};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
-use crate::routes::{Answered, Parts, blocking, parts};
+use crate::routes::{Answered, Parts, parts};
 use crate::write::{Object, list, time};
 
 /// How many entries one request looks at; more are on the next page.
@@ -63,10 +63,13 @@ pub(crate) async fn of_agent(
     headers: HeaderMap,
 ) -> Answered {
     let agent = service.readable_agent(&parts(path)?, &headers)?;
+    let asker = service.reader_of(&agent, &Credentials::read(&headers));
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
     let cursor = query.hidden_cursor(service.gate.ledger())?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
-    let body = blocking(move || service.agent_activity(&agent, limit, cursor, period)).await?;
+    let reader = Arc::clone(&service);
+    let work = move |read: &mut usize| reader.agent_activity(&agent, limit, cursor, period, read);
+    let body = service.read_apart(asker, work).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -76,11 +79,12 @@ pub(crate) async fn of_all(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.operator(&Credentials::read(&headers))?.only(&[Role::Admin, Role::Approver])?;
+    let operator = service.operator(&Credentials::read(&headers))?.only(&[Role::Admin, Role::Approver])?;
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
     let cursor = query.hidden_cursor(service.gate.ledger())?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
-    let body = blocking(move || service.all_activity(limit, cursor, period)).await?;
+    let reader = Arc::clone(&service);
+    let body = service.read_apart(operator.asker(), move |_| reader.all_activity(limit, cursor, period)).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -117,20 +121,20 @@ impl Service {
         limit: usize,
         cursor: Option<u64>,
         period: Period,
+        looked_at: &mut usize,
     ) -> Result<String, Refusal> {
         let (mut rows, mut summary) = (Vec::new(), Summary::default());
         let mut at = Some(cursor.unwrap_or(agent.last_index));
         // The first ruling of the next page, once this one is full.
         let mut next = None;
-        let mut looked_at = 0_usize;
         // Without a period the totals are in the agent's row; with one they are counted on the first page.
         let counts_on = !period.is_whole() && cursor.is_none();
         while let Some(index) = at.filter(|_| next.is_none() || counts_on) {
-            if looked_at >= LOOKED_AT_MAX {
+            if *looked_at >= LOOKED_AT_MAX {
                 next = next.or(Some(index));
                 break;
             }
-            looked_at = looked_at.saturating_add(1);
+            *looked_at = looked_at.saturating_add(1);
             let own = self.read_entry(index)?.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
             // A cursor of another agent's pages leads to another agent's entries.
             let entry = own.ok_or_else(|| {

@@ -15,7 +15,7 @@ use crate::answer::{self, Refusal, json, recorded};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::read_reason;
-use crate::routes::{Answered, Parts, blocking, parts, read_body};
+use crate::routes::{Answered, Parts, parts, read_body};
 use crate::write::{Object, list};
 
 /// How many agents one request looks at.
@@ -32,35 +32,37 @@ pub(crate) async fn agents(
     let operator = service.operator(&Credentials::read(&headers))?;
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
     let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
-    let body = blocking(move || {
-        let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
-        let ledger = service.gate.ledger();
-        'pages: loop {
-            let page = ledger.agents(&after, PAGE).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-            let full = page.len() == PAGE;
-            for agent in page {
-                looked_at = looked_at.saturating_add(1);
-                let readable = operator.may_read(&agent);
-                if looked_at > LOOKED_AT_MAX || (readable && shown.len() == limit) {
-                    // Those in between were not readable, so the next page may begin after them.
-                    next = Some(after);
-                    break 'pages;
+    let (reader, asker) = (Arc::clone(&service), operator.asker());
+    let body = reader
+        .read_apart(asker, move |_| {
+            let (mut shown, mut looked_at, mut next) = (Vec::new(), 0_usize, None);
+            let ledger = service.gate.ledger();
+            'pages: loop {
+                let page = ledger.agents(&after, PAGE).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+                let full = page.len() == PAGE;
+                for agent in page {
+                    looked_at = looked_at.saturating_add(1);
+                    let readable = operator.may_read(&agent);
+                    if looked_at > LOOKED_AT_MAX || (readable && shown.len() == limit) {
+                        // Those in between were not readable, so the next page may begin after them.
+                        next = Some(after);
+                        break 'pages;
+                    }
+                    after.clone_from(&agent.profile.agent_id);
+                    if readable {
+                        shown.push(answer::agent(&agent, None));
+                    }
                 }
-                after.clone_from(&agent.profile.agent_id);
-                if readable {
-                    shown.push(answer::agent(&agent, None));
+                if !full {
+                    break;
                 }
             }
-            if !full {
-                break;
-            }
-        }
-        let body = Object::new()
-            .raw("agents", list(shown.into_iter()))
-            .limit("next_cursor", next.map(|cursor| interlock_core::json::quote(&cursor)));
-        Ok::<_, Refusal>(body.end())
-    })
-    .await?;
+            let body = Object::new()
+                .raw("agents", list(shown.into_iter()))
+                .limit("next_cursor", next.map(|cursor| interlock_core::json::quote(&cursor)));
+            Ok::<_, Refusal>(body.end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 

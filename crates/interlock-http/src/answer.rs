@@ -28,11 +28,13 @@ pub(crate) struct Refusal {
     status: Option<StatusCode>,
     /// JSON already.
     details: Option<String>,
+    /// After how many seconds it is worth trying again, where that is known.
+    retry_after: Option<u32>,
 }
 
 impl Refusal {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Refusal {
-        Refusal { code, message: message.into(), decided: false, status: None, details: None }
+        Refusal { code, message: message.into(), decided: false, status: None, details: None, retry_after: None }
     }
 
     pub(crate) fn unknown_agent() -> Refusal {
@@ -49,6 +51,10 @@ impl Refusal {
 
     pub(crate) fn with_details(self, details: String) -> Refusal {
         Refusal { details: Some(details), ..self }
+    }
+
+    pub(crate) fn with_retry_after(self, seconds: u32) -> Refusal {
+        Refusal { retry_after: Some(seconds), ..self }
     }
 
     /// The same, as an answer of verify and tools.
@@ -100,8 +106,8 @@ impl IntoResponse for Refusal {
         let object = if self.decided { object.text("decision", Decision::Denied.as_str()) } else { object };
         let status = self.status.unwrap_or_else(|| status_of(self.code));
         let mut response = json(status, object.raw("error", error).end());
-        if status == StatusCode::SERVICE_UNAVAILABLE {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry_after.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1)) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -110,8 +116,8 @@ impl IntoResponse for Refusal {
     }
 }
 
-pub(crate) fn json(status: StatusCode, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
+pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
     *response.status_mut() = status;
     // Room for what most answers get later: the limits and the length.
     *response.headers_mut() = HeaderMap::with_capacity(USUAL_HEADERS);

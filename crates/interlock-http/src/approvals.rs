@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
+use crate::apart::Asker;
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, Reading};
 use crate::body::{Received, read_body, read_unproven};
@@ -66,7 +67,14 @@ pub(crate) async fn approvals(
         ),
     };
     let (limit, before) = (query.limit()?, query.hidden_cursor(service.gate.ledger())?);
-    let body = blocking(move || service.list_tickets(agent, status, limit, before, &reader)).await?;
+    let asker = match (&reader, &agent) {
+        (Reader::Operator(operator), _) => operator.asker(),
+        (Reader::Agent, Some(agent)) => Asker::Agent(agent.clone()),
+        (Reader::Agent, None) => Asker::Stranger,
+    };
+    let lister = Arc::clone(&service);
+    let work = move |_: &mut usize| lister.list_tickets(agent, status, limit, before, &reader);
+    let body = service.read_apart(asker, work).await?;
     Ok(answer_json(StatusCode::OK, body))
 }
 
@@ -139,7 +147,8 @@ pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<Strin
     };
     let (to_level, from_level, justification) = read_trust(&body)?;
     service.check_trust_request(&agent, to_level, from_level)?;
-    let merits = service.merits(Arc::clone(&agent)).await?;
+    let asker = service.reader_of(&agent, &credentials);
+    let merits = service.merits(asker, Arc::clone(&agent)).await?;
     let request = TrustRequest { agent: id, token, by, to_level, from_level, justification, merits };
     let answer = service.submit(Command::RequestTrust(Box::new(request))).await;
     let recorded = recorded(answer).map_err(|refusal| refused_trust(refusal, &agent))?;
@@ -289,13 +298,15 @@ impl Service {
         Err(refused_trust(Refusal::of_code(code), agent))
     }
 
-    /// Counting reads many entries, so one count at a time.
-    async fn merits(self: &Arc<Self>, agent: Arc<Agent>) -> Result<Merits, Refusal> {
-        let _turn = self.counting.lock().await;
+    /// Counting may read every ruling there was.
+    async fn merits(self: &Arc<Self>, asker: Asker, agent: Arc<Agent>) -> Result<Merits, Refusal> {
         let service = Arc::clone(self);
-        let merits = tokio::task::spawn_blocking(move || service.gate.ledger().merits(&agent));
-        let merits = merits.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?;
-        merits.map_err(|_| Refusal::of_code(Code::FaultStore))
+        let work = move |read: &mut usize| {
+            let rulings = agent.totals.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
+            *read = usize::try_from(rulings).unwrap_or(LOOKED_AT_MAX).min(LOOKED_AT_MAX);
+            service.gate.ledger().merits(&agent).map_err(|_| Refusal::of_code(Code::FaultStore))
+        };
+        self.read_apart(asker, work).await
     }
 
     async fn resolve(self: &Arc<Self>, id: String, verdict: Verdict, request: Request) -> Answered {

@@ -30,23 +30,26 @@ pub(crate) async fn entries(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let query = Query::read(query.as_deref(), &["from", "limit", "cursor"])?;
     let (limit, from) = (query.limit()?, query.cursor()?.or(query.number("from")?).unwrap_or(0));
-    let body = blocking(move || {
-        let page = service.gate.ledger().with_reader(|reader| reader.entries(from, limit));
-        let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        let next = from.saturating_add(u64::try_from(page.len()).unwrap_or(0));
-        let next = (page.len() == limit && next < service.gate.ledger().size()).then_some(next);
-        let rows = (from..).zip(&page).map(|(index, bytes)| {
-            let object = Object::new().raw("index", index).text("leaf_hash", &leaf_hash(bytes).to_string());
-            object.raw("entry", String::from_utf8_lossy(bytes)).end()
-        });
-        let body =
-            Object::new().raw("entries", list(rows)).limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
-        Ok::<_, Refusal>(body.end())
-    })
-    .await?;
+    let reader = Arc::clone(&service);
+    let body = reader
+        .read_apart(asker, move |_| {
+            let page = service.gate.ledger().with_reader(|reader| reader.entries(from, limit));
+            let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let next = from.saturating_add(u64::try_from(page.len()).unwrap_or(0));
+            let next = (page.len() == limit && next < service.gate.ledger().size()).then_some(next);
+            let rows = (from..).zip(&page).map(|(index, bytes)| {
+                let object = Object::new().raw("index", index).text("leaf_hash", &leaf_hash(bytes).to_string());
+                object.raw("entry", String::from_utf8_lossy(bytes)).end()
+            });
+            let body = Object::new()
+                .raw("entries", list(rows))
+                .limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
+            Ok::<_, Refusal>(body.end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -56,7 +59,7 @@ pub(crate) async fn proof(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let query = Query::read(query.as_deref(), &["index", "decision", "old", "size"])?;
     let decision = query.text("decision").map(str::to_owned);
     let (index, old, size) = (query.number("index")?, query.number("old")?, query.number("size")?);
@@ -66,7 +69,8 @@ pub(crate) async fn proof(
         (None, None, Some(old)) => Asked::Continuation(old),
         _ => return Err(malformed("exactly one of index, decision and old is required")),
     };
-    let body = blocking(move || service.prove(asked, size)).await?;
+    let prover = Arc::clone(&service);
+    let body = service.read_apart(asker, move |_| prover.prove(asked, size)).await?;
     Ok(json(StatusCode::OK, body))
 }
 

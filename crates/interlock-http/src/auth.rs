@@ -15,6 +15,7 @@ use interlock_core::{Code, Digest};
 
 use crate::Service;
 use crate::answer::Refusal;
+use crate::apart::Asker;
 
 const AGENT_TOKEN: HeaderName = HeaderName::from_static("x-agent-token");
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -47,6 +48,11 @@ impl Operator {
         let wanted: Vec<&str> = roles.iter().map(|role| role.as_str()).collect();
         let message = format!("this needs a key of the role {}, not {}", wanted.join(" or "), self.role);
         Err(Refusal::new(Code::OperatorRole, message))
+    }
+
+    /// Who asks for work.
+    pub(crate) fn asker(&self) -> Asker {
+        Asker::Operator(self.digest)
     }
 
     /// Whether it may read about an agent: a registrar only about those it registered.
@@ -126,6 +132,12 @@ impl Service {
     /// An admin.
     pub(crate) fn admin(&self, credentials: &Credentials) -> Result<Operator, Refusal> {
         self.operator(credentials)?.only(&[Role::Admin])
+    }
+
+    /// Who reads about an agent: somebody with a key, or else the agent itself.
+    pub(crate) fn reader_of(&self, agent: &Agent, credentials: &Credentials) -> Asker {
+        let operator = self.operator(credentials).map(|operator| operator.asker());
+        operator.unwrap_or_else(|_| Asker::Agent(agent.profile.agent_id.clone()))
     }
 
     /// An operator who may read about the agent, or the agent itself.

@@ -10,10 +10,12 @@
 //! | what was ruled | `activity.rs` |
 //! | checkpoint, entries and proofs | `audit.rs` |
 //! | events to principals | `deliver/` |
-//! | how many requests a minute, and long ones apart | `rate.rs`, `long_texts.rs` |
+//! | how many requests a minute | `rate.rs` |
+//! | what takes long: when, for whom and how much of it | `apart.rs`, `turns.rs`, `meter.rs` |
 //! | how much of a body is read, and for whom | `body.rs` |
 //! | how a request is read, and every way it can be malformed | `request.rs`, `register.rs`, `query.rs` |
 //! | how an answer is written | `answer.rs`, `write.rs` |
+//! | how much of answers waits to be read | `answers.rs` |
 //! | attestations and their keys | `attest.rs` |
 //! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
@@ -33,6 +35,8 @@
 mod activity;
 mod agents;
 mod answer;
+mod answers;
+mod apart;
 mod approvals;
 mod attest;
 mod audit;
@@ -42,7 +46,7 @@ pub mod deliver;
 pub mod hooks;
 mod impatient;
 mod keys;
-mod long_texts;
+mod meter;
 mod metrics;
 mod query;
 mod rate;
@@ -54,10 +58,12 @@ mod server;
 mod state;
 mod telemetry;
 mod tls;
+mod turns;
 mod waits;
 mod workflows;
 mod write;
 
+pub use meter::FuelMeter;
 pub use rate::{RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve, serve_with};
@@ -65,9 +71,11 @@ pub use telemetry::Telemetry;
 pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
 pub use telemetry::log::{Level, Log, LogFormat};
 pub use tls::{Tls, certificate_trouble, encrypted};
+pub use turns::{Turn, Turns};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Instant;
 
 use interlock_core::Digest;
 use interlock_runtime::StateFiles;
@@ -96,10 +104,13 @@ pub struct Service {
     deliveries: OnceLock<Vec<Arc<deliver::DeliveryMetrics>>>,
     /// What proofs remember of the tree.
     tree: Mutex<TreeCache>,
-    /// Held while somebody's merits are counted.
-    counting: tokio::sync::Mutex<()>,
-    long_texts: long_texts::LongTexts,
+    /// What takes long.
+    apart: apart::Apart,
     waits: waits::Waits,
+    /// Room for answers that wait to be read.
+    answers: answers::Answers,
+    /// When it was last told that connections cannot be accepted.
+    unaccepted_told: Mutex<Option<Instant>>,
 }
 
 /// A source of random bytes that can be shown.
@@ -124,7 +135,7 @@ impl Service {
         entropy: Arc<dyn Entropy>,
         telemetry: Telemetry,
     ) -> Arc<Service> {
-        let limits = RateLimits::of(&gate.bundle());
+        let (limits, apart) = (RateLimits::of(&gate.bundle()), apart::Apart::new(&gate.bundle()));
         Arc::new(Service {
             files: gate
                 .bundle()
@@ -140,11 +151,12 @@ impl Service {
             telemetry,
             stopping: tokio::sync::watch::Sender::new(false),
             rate: RateLimiter::new(limits),
+            apart,
             deliveries: OnceLock::new(),
             tree: Mutex::default(),
-            counting: tokio::sync::Mutex::default(),
-            long_texts: long_texts::LongTexts::default(),
             waits: waits::Waits::default(),
+            answers: answers::Answers::default(),
+            unaccepted_told: Mutex::default(),
         })
     }
 

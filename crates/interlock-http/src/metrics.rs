@@ -17,6 +17,7 @@ pub(crate) struct HttpMetrics {
     pub(crate) requests: AtomicU64,
     pub(crate) connections: AtomicU64,
     pub(crate) limited: AtomicU64,
+    pub(crate) unaccepted: AtomicU64,
     decisions: [AtomicU64; 5],
 }
 
@@ -28,7 +29,13 @@ impl HttpMetrics {
         }
     }
 
-    pub(crate) fn render(&self, ledger: &Ledger, telemetry: &Telemetry, deliveries: &[Arc<DeliveryMetrics>]) -> String {
+    pub(crate) fn render(
+        &self,
+        ledger: &Ledger,
+        telemetry: &Telemetry,
+        deliveries: &[Arc<DeliveryMetrics>],
+        waiting: usize,
+    ) -> String {
         let mut text = String::new();
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let metrics = ledger.metrics();
@@ -38,6 +45,8 @@ impl HttpMetrics {
             ("interlock_http_requests_total", "counter", "Requests that reached a route.", read(&self.requests)),
             ("interlock_rate_limited_total", "counter", "Requests refused by a rate limit.", read(&self.limited)),
             ("interlock_http_connections", "gauge", "Open connections.", read(&self.connections)),
+            ("interlock_http_unaccepted_total", "counter", "Connections that had to wait or were turned away: no room, or no descriptor.", read(&self.unaccepted)),
+            ("interlock_work_waiting", "gauge", "Requests that wait for a turn to be worked on.", u64::try_from(waiting).unwrap_or(u64::MAX)),
             ("interlock_ledger_entries", "gauge", "Entries in the ledger.", ledger.size()),
             ("interlock_ledger_ready", "gauge", "1 if commands are accepted.", u64::from(ledger.is_ready())),
             ("interlock_ledger_waiting", "gauge", "Commands waiting or in a batch.", read(&metrics.waiting)),

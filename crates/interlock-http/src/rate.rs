@@ -1,5 +1,6 @@
 //! How many requests a minute: for each known key, and for all together. It decides whether a request is let in before
-//! anything of it is read; it does not know what a request asks, and nothing it refuses is recorded.
+//! anything of it is read; it does not know what a request asks, and nothing it refuses is recorded. Admins and approvers
+//! have no limit and take nothing of that of the others.
 //!
 //! A window slides: sixty seconds in buckets of one second. The oldest bucket lies in the window with a part only and is
 //! counted whole, so no sixty seconds ever hold more than the limit. What is refused does not count, or a client that
@@ -15,6 +16,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use interlock_core::bundle::Bundle;
+use interlock_core::ledger::Role;
 use interlock_core::{Code, Digest};
 
 use crate::Service;
@@ -269,10 +271,26 @@ impl Window {
 /// Lets a request in or answers 429, and says in either case how far the limit is. Requests for rulings come another way:
 /// they know their agent already, so they ask [`Service::limit`] themselves.
 pub(crate) async fn limited(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    match service.limit(service.known_key(request.headers())) {
+    let verdict = match service.known_key(request.headers()) {
+        Asker::Operator => return next.run(request).await,
+        Asker::Key(key) => service.limit(Some(key)),
+        Asker::Stranger => service.limit(None),
+    };
+    match verdict {
         Ok(verdict) => verdict.tell(next.run(request).await),
         Err((verdict, refusal)) => verdict.tell(refusal.into_response()),
     }
+}
+
+/// Who asks, as far as limits go.
+enum Asker {
+    /// Somebody who decides or administers. Whoever has to stop an agent is not held up by how much agents ask, so
+    /// these requests are neither limited nor counted.
+    Operator,
+    /// An agent, or a registrar.
+    Key(Digest),
+    /// Nobody who is known.
+    Stranger,
 }
 
 impl Verdict {
@@ -311,18 +329,29 @@ impl Service {
         if verdict.allowed {
             return Ok(verdict);
         }
-        self.metrics.limited.fetch_add(1, Ordering::Relaxed);
+        self.count_limited();
         let message = "too many requests a minute; wait as long as Retry-After says";
         Err((verdict, Refusal::new(Code::RateLimited, message)))
     }
 
-    /// The digest of the key in the headers, if it is one that counts: an operator's, or an agent's.
-    fn known_key(&self, headers: &HeaderMap) -> Option<Digest> {
+    /// Counts a request that a limit refused.
+    pub(crate) fn count_limited(&self) {
+        self.metrics.limited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whose key is in the headers, if it is one that counts: an operator's, or an agent's.
+    fn known_key(&self, headers: &HeaderMap) -> Asker {
         let credentials = Credentials::read(headers);
         if let Ok(operator) = self.operator(&credentials) {
-            return Some(operator.digest);
+            return match operator.role {
+                Role::Admin | Role::Approver => Asker::Operator,
+                Role::Registrar => Asker::Key(operator.digest),
+            };
         }
-        let token = credentials.agent_token(None)?;
-        self.gate.ledger().agent_by_token(token).ok()?.map(|_| token)
+        let agent = credentials.agent_token(None).filter(|token| {
+            let found = self.gate.ledger().agent_by_token(*token);
+            found.is_ok_and(|agent| agent.is_some())
+        });
+        agent.map_or(Asker::Stranger, Asker::Key)
     }
 }

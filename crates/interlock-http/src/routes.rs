@@ -23,6 +23,8 @@ use tokio::sync::oneshot;
 
 use crate::agents::Deed;
 use crate::answer::{self, Asked, Refusal, json};
+use crate::answers::public_document;
+use crate::apart::{Asker, long};
 use crate::attest;
 use crate::auth::Credentials;
 pub(crate) use crate::body::read_body;
@@ -52,7 +54,7 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/readyz", get(ready))
         .route("/.well-known/jwks.json", get(attest::jwks))
         .route("/audit/checkpoint", get(audit::checkpoint))
-        .route("/openapi.json", get(async || json(StatusCode::OK, OPENAPI.to_owned())))
+        .route("/openapi.json", get(async || public_document(OPENAPI)))
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
         .method_not_allowed_fallback(no_method);
@@ -139,7 +141,7 @@ async fn metrics(State(service): State<Arc<Service>>, headers: HeaderMap) -> Ans
     service.admin(&Credentials::read(&headers))?;
     let rendered = tokio::task::spawn_blocking(move || {
         let deliveries = service.deliveries.get().map(Vec::as_slice).unwrap_or_default();
-        service.metrics.render(service.gate.ledger(), &service.telemetry, deliveries)
+        service.metrics.render(service.gate.ledger(), &service.telemetry, deliveries, service.apart.waiting())
     });
     Ok(text(rendered.await.map_err(|_| Refusal::of_code(Code::FaultInternal))?))
 }
@@ -193,9 +195,10 @@ async fn tool(State(service): State<Arc<Service>>, path: Parts<(String, String)>
 
 async fn state_verify(State(service): State<Arc<Service>>, request: Request) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(request.headers()))?;
+    let asker = service.admin(&Credentials::read(request.headers()))?.asker();
     let bytes = read_body(request).await?;
-    let body = blocking(move || service.verify_state(&Body::read(&bytes)?)).await?;
+    let reader = Arc::clone(&service);
+    let body = service.read_apart(asker, move |_| reader.verify_state(&Body::read(&bytes)?)).await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -293,12 +296,17 @@ impl Service {
             read_unproven(request, || self.limit(None).map(|_| ()).map_err(|(_, refusal)| refusal)).await
         };
         let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
-        let body = match bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes)) {
+        let of_agent = || Asker::Agent(id.to_owned());
+        let asker = || if credentials.names_agent() { of_agent() } else { Asker::Stranger };
+        let mut turn = self.turn_if_long(asker, length).await?;
+        let read = || bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes));
+        let body = match if turn.is_some() { long(read) } else { read() } {
             Ok(body) => body,
             // Without a token in the headers nobody is known to have asked.
             // A server that has no room says nothing about the agent.
             Err(refusal) if refusal.code() == Code::FaultBusy => return Err(refusal),
             Err(refusal) => {
+                drop(turn);
                 return match credentials.agent_token(None) {
                     Some(token) => Ok(self.record_malformed(agent, token, &refusal, door).await),
                     None => match self.limit(None) {
@@ -315,32 +323,44 @@ impl Service {
             return Ok(verdict.tell(refusal.decided().into_response()));
         }
         let token = token.ok_or_else(Refusal::wrong_token)?;
+        if turn.is_some() && !credentials.names_agent() {
+            // From here on it is known whose work it is.
+            drop(turn.take());
+            turn = self.turn_if_long(of_agent, length).await?;
+        }
         let bundle = self.gate.bundle();
-        let read = key.and_then(|key| {
-            let question = match door {
-                Door::Verify => body.verify(id, &bundle),
-                Door::Tools | Door::Call => body.tool(id, tool, &bundle),
-            };
-            question.map(|question| (question, key))
-        });
+        let read = || {
+            key.and_then(|key| {
+                let question = match door {
+                    Door::Verify => body.verify(id, &bundle),
+                    Door::Tools | Door::Call => body.tool(id, tool, &bundle),
+                };
+                question.map(|question| (question, key))
+            })
+        };
+        let read = if turn.is_some() { long(read) } else { read() };
         let (Question { mut facts, action }, key) = match read {
             Ok(read) => read,
-            Err(refusal) => return Ok(self.record_malformed(agent, token, &refusal, door).await),
+            Err(refusal) => {
+                drop(turn);
+                return Ok(self.record_malformed(agent, token, &refusal, door).await);
+            }
         };
         facts.opened_at = opened_at;
         let idempotency = key.map(|key| Idempotency { key, request: body.digest(&path) });
         let reservation = if facts.dry_run { None } else { self.gate.reserve(&facts, id) };
         if reservation.is_none() && !facts.dry_run && idempotency.is_none() {
+            drop(turn);
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(self.record_malformed(agent, token, &refusal, door).await);
         }
         let mut asked = Asked { door, action: Some(action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
         let asking = Asking { agent, token, facts, action, idempotency, text };
-        let command = self.prepare(&asking, length).await;
+        let command = self.prepare(&asking, length, turn).await?;
         let mut answer = self.submit(command).await;
         if let Answer::NeedsEvidence(bundle) = &answer {
-            let command = self.gate.prepare_again(&asking, bundle);
+            let command = self.prepare_again(&asking, bundle).await?;
             answer = self.submit(command).await;
             if matches!(answer, Answer::NeedsEvidence(_)) {
                 answer = Gate::without_evidence();

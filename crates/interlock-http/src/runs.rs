@@ -44,44 +44,47 @@ pub(crate) async fn runs(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
     let (limit, mut after) = (query.limit()?, query.agent_cursor()?.unwrap_or("").to_owned());
-    let body = blocking(move || {
-        let fault = |_| Refusal::of_code(Code::FaultStore);
-        let ledger = service.gate.ledger();
-        let mut shown = Vec::new();
-        let mut next = None;
-        'pages: loop {
-            let page = ledger.runs(&after, PAGE).map_err(fault)?;
-            let full = page.len() == PAGE;
-            for (id, _) in page {
-                if shown.len() == limit {
-                    next = Some(after);
-                    break 'pages;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| {
+            let fault = |_| Refusal::of_code(Code::FaultStore);
+            let ledger = service.gate.ledger();
+            let mut shown = Vec::new();
+            let mut next = None;
+            'pages: loop {
+                let page = ledger.runs(&after, PAGE).map_err(fault)?;
+                let full = page.len() == PAGE;
+                for (id, _) in page {
+                    if shown.len() == limit {
+                        next = Some(after);
+                        break 'pages;
+                    }
+                    if let Some(agent) = ledger.agent(&id).map_err(fault)? {
+                        shown.push(service.run_object(&agent)?);
+                    }
+                    after = id;
                 }
-                if let Some(agent) = ledger.agent(&id).map_err(fault)? {
-                    shown.push(service.run_object(&agent)?);
+                if !full {
+                    break;
                 }
-                after = id;
             }
-            if !full {
-                break;
-            }
-        }
-        let cursor = next.map(|cursor| interlock_core::json::quote(&cursor));
-        Ok(Object::new().raw("runs", list(shown.into_iter())).limit("next_cursor", cursor).end())
-    })
-    .await?;
+            let cursor = next.map(|cursor| interlock_core::json::quote(&cursor));
+            Ok(Object::new().raw("runs", list(shown.into_iter())).limit("next_cursor", cursor).end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
 /// `GET /runs/:id`, by the run's id or its agent's.
 pub(crate) async fn run(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let id = parts(path)?;
-    let body = blocking(move || service.find_run(&id).and_then(|agent| service.run_object(&agent))).await?;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| service.find_run(&id).and_then(|agent| service.run_object(&agent)))
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
@@ -197,63 +200,66 @@ pub(crate) async fn refusals(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let id = parts(path)?;
     let limit = Query::read(query.as_deref(), &["limit"])?.limit()?;
-    let body = blocking(move || {
-        let fault = |_| Refusal::of_code(Code::FaultStore);
-        let agent = service.find_run(&id)?;
-        let ledger = service.gate.ledger();
-        let mut shown = Vec::new();
-        let (mut at, mut passed) = (Some(agent.last_index), 0_u64);
-        for _ in 0..LOOKED_AT_MAX {
-            let Some(index) = at else { break };
-            let Some(bytes) = ledger.entry(index).map_err(fault)? else { break };
-            let Ok(entry) = Entry::from_bytes(&bytes) else { break };
-            at = entry.previous;
-            let Some(ruled) = entry.body.ruled() else { continue };
-            if ruled.ruling.decision.lets_run() {
-                passed = passed.saturating_add(1);
-                continue;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| {
+            let fault = |_| Refusal::of_code(Code::FaultStore);
+            let agent = service.find_run(&id)?;
+            let ledger = service.gate.ledger();
+            let mut shown = Vec::new();
+            let (mut at, mut passed) = (Some(agent.last_index), 0_u64);
+            for _ in 0..LOOKED_AT_MAX {
+                let Some(index) = at else { break };
+                let Some(bytes) = ledger.entry(index).map_err(fault)? else { break };
+                let Ok(entry) = Entry::from_bytes(&bytes) else { break };
+                at = entry.previous;
+                let Some(ruled) = entry.body.ruled() else { continue };
+                if ruled.ruling.decision.lets_run() {
+                    passed = passed.saturating_add(1);
+                    continue;
+                }
+                if shown.len() < limit {
+                    let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+                    shown.push(refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
+                }
             }
-            if shown.len() < limit {
-                let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
-                shown.push(refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
-            }
-        }
-        Ok(Object::new().raw("refusals", list(shown.into_iter())).raw("passed", passed).end())
-    })
-    .await?;
+            Ok(Object::new().raw("refusals", list(shown.into_iter())).raw("passed", passed).end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
 /// `GET /decisions/:id`: a decision on a tool call, and whose it was, so that a person can allow it by its id alone.
 pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     service.count_request();
-    service.operator(&Credentials::read(&headers))?.only(&[Role::Approver, Role::Admin])?;
+    let asker = service.operator(&Credentials::read(&headers))?.only(&[Role::Approver, Role::Admin])?.asker();
     let id = parts(path)?;
-    let body = blocking(move || {
-        let fault = |_| Refusal::of_code(Code::FaultStore);
-        let ledger = service.gate.ledger();
-        let unknown = || {
-            let message = "there is no such decision on a tool call; other rulings are in the activity of their agents";
-            Refusal::new(Code::ExecutionUnknown, message)
-        };
-        let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
-        let agent = entry.agent.as_deref().ok_or_else(unknown)?;
-        let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
-        let is_call = |ruled: &&Ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some());
-        let ruled = entry.body.ruled().filter(is_call).ok_or_else(unknown)?;
-        let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
-        Ok(Object::new()
-            .text("agent_id", &agent.profile.agent_id)
-            .text("agent_name", &agent.profile.name)
-            .optional_text("host", agent.profile.framework.as_deref())
-            .optional_text("project", agent.profile.description.as_deref())
-            .raw("ruling", refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
-            .end())
-    })
-    .await?;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| {
+            let fault = |_| Refusal::of_code(Code::FaultStore);
+            let ledger = service.gate.ledger();
+            let unknown = || {
+                let message =
+                    "there is no such decision on a tool call; other rulings are in the activity of their agents";
+                Refusal::new(Code::ExecutionUnknown, message)
+            };
+            let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
+            let agent = entry.agent.as_deref().ok_or_else(unknown)?;
+            let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
+            let is_call = |ruled: &&Ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some());
+            let ruled = entry.body.ruled().filter(is_call).ok_or_else(unknown)?;
+            let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+            Ok(Object::new()
+                .text("agent_id", &agent.profile.agent_id)
+                .text("agent_name", &agent.profile.name)
+                .optional_text("host", agent.profile.framework.as_deref())
+                .optional_text("project", agent.profile.description.as_deref())
+                .raw("ruling", refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
+                .end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 

@@ -16,7 +16,7 @@ use crate::answer::{Refusal, json, recorded};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::{Body, malformed, only, present};
-use crate::routes::{Answered, Parts, blocking, parts, read_body};
+use crate::routes::{Answered, Parts, parts, read_body};
 use crate::write::{Object, list, time};
 
 /// `GET /workflows`: the newest under each id.
@@ -26,50 +26,53 @@ pub(crate) async fn workflows(
     headers: HeaderMap,
 ) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let query = Query::read(query.as_deref(), &["limit", "cursor"])?;
     let (limit, after) = (query.limit()?, query.workflow_cursor()?.unwrap_or("").to_owned());
-    let body = blocking(move || {
-        // One more says whether there is a next page.
-        let page = service.gate.ledger().workflows(&after, limit.saturating_add(1));
-        let mut page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        let full = page.len() > limit;
-        page.truncate(limit);
-        let cursor = page.last().filter(|_| full).map(|head| quote(&head.id));
-        let shown = page.iter().map(|head| head_object(head).end());
-        Ok(Object::new().raw("workflows", list(shown)).limit("next_cursor", cursor).end())
-    })
-    .await?;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| {
+            // One more says whether there is a next page.
+            let page = service.gate.ledger().workflows(&after, limit.saturating_add(1));
+            let mut page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let full = page.len() > limit;
+            page.truncate(limit);
+            let cursor = page.last().filter(|_| full).map(|head| quote(&head.id));
+            let shown = page.iter().map(|head| head_object(head).end());
+            Ok(Object::new().raw("workflows", list(shown)).limit("next_cursor", cursor).end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
 /// `GET /workflows/:id`: the newest under an id, with what the analysis finds.
 pub(crate) async fn workflow(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     service.count_request();
-    service.admin(&Credentials::read(&headers))?;
+    let asker = service.admin(&Credentials::read(&headers))?.asker();
     let id = parts(path)?;
-    let body = blocking(move || {
-        let found = service.gate.registered(&nfc(&id)).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        let (head, workflow) = found.ok_or_else(unknown_workflow)?;
-        let findings = service.gate.findings(&workflow).ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
-        let findings = list(findings.iter().map(finding_object));
-        Ok(head_object(&head).raw("findings", findings).raw("workflow", workflow.text()).end())
-    })
-    .await?;
+    let body = Arc::clone(&service)
+        .read_apart(asker, move |_| {
+            let found = service.gate.registered(&nfc(&id)).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let (head, workflow) = found.ok_or_else(unknown_workflow)?;
+            let findings = service.gate.findings(&workflow).ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
+            let findings = list(findings.iter().map(finding_object));
+            Ok(head_object(&head).raw("findings", findings).raw("workflow", workflow.text()).end())
+        })
+        .await?;
     Ok(json(StatusCode::OK, body))
 }
 
 /// `POST /workflows`: a workflow becomes the newest under its id, if it is not that already.
 pub(crate) async fn register(State(service): State<Arc<Service>>, request: Request) -> Answered {
     service.count_request();
-    let by = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Admin])?.actor;
+    let operator = service.operator(&Credentials::read(request.headers()))?.only(&[Role::Admin])?;
+    let (asker, by) = (operator.asker(), operator.actor);
     let bytes = read_body(request).await?;
-    let workflow = blocking(move || {
+    let work = move |_: &mut usize| {
         let body = Body::read(&bytes)?;
         only(body.root(), &["workflow"])?;
         definition(present(body.root(), "workflow").ok_or_else(|| malformed("workflow is required"))?)
-    })
-    .await?;
+    };
+    let workflow = service.read_apart(asker, work).await?;
     let workflow = Arc::new(workflow);
     let command = Command::RegisterWorkflow { workflow: Arc::clone(&workflow), by };
     let recorded = recorded(service.submit(command).await)?;

@@ -13,7 +13,7 @@ use interlock_core::{Code, Digest};
 use interlock_verifiers::math::Math;
 use interlock_verifiers::shell::Shell;
 use interlock_verifiers::sql::Sql;
-use interlock_verifiers::{Ground, Verifier};
+use interlock_verifiers::{Fuel, Ground, Verifier};
 
 use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 
@@ -66,6 +66,15 @@ pub struct Asking<'a> {
     pub text: Option<Arc<str>>,
 }
 
+/// A command, and how much work it was to prepare it.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The command.
+    pub command: Command,
+    /// What reading the text cost, in units of the verifiers' fuel.
+    pub fuel: u64,
+}
+
 impl Gate {
     /// A gate in front of a ledger.
     pub fn new(ledger: Ledger, bundle: Arc<Bundle>) -> Gate {
@@ -109,21 +118,29 @@ impl Gate {
         known.push(workflow);
     }
 
-    /// Prepares the command for a request: reads its text, unless it is refused without.
-    pub fn prepare(&self, asking: &Asking<'_>) -> Command {
+    /// Prepares the command for a request: reads its text, unless it is refused without. `None` if that takes more fuel
+    /// than there is; then it has to be asked again with more.
+    pub fn prepare_within(&self, asking: &Asking<'_>, fuel: u64) -> Option<Prepared> {
         let active = self.active();
+        let mut fuel = Fuel::of(fuel);
         let skip = screen(&active.bundle, asking.agent, &asking.facts, self.ledger.now());
         let (evidence, corrected) =
-            if skip { (None, None) } else { examine_safely(&active, &asking.facts, &asking.action) };
-        command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
+            if skip { (None, None) } else { examine_safely(&active, &asking.facts, &asking.action, &mut fuel) };
+        if fuel.fell_short() {
+            return None;
+        }
+        let request = Request::Facts { facts: Box::new(asking.facts.clone()), evidence };
+        Some(Prepared { command: command(asking, request, corrected), fuel: fuel.spent() })
     }
 
     /// The command once more, after the writer asked for evidence under another bundle.
-    pub fn prepare_again(&self, asking: &Asking<'_>, bundle: &Arc<Bundle>) -> Command {
+    pub fn prepare_again(&self, asking: &Asking<'_>, bundle: &Arc<Bundle>) -> Prepared {
         let active = Active::new(Arc::clone(bundle));
-        let (evidence, corrected) = examine_safely(&active, &asking.facts, &asking.action);
+        let mut fuel = Fuel::full();
+        let (evidence, corrected) = examine_safely(&active, &asking.facts, &asking.action, &mut fuel);
         *self.active.write().unwrap_or_else(PoisonError::into_inner) = active;
-        command(asking, Request::Facts { facts: Box::new(asking.facts.clone()), evidence }, corrected)
+        let request = Request::Facts { facts: Box::new(asking.facts.clone()), evidence };
+        Prepared { command: command(asking, request, corrected), fuel: fuel.spent() }
     }
 
     /// Marks a step as being worked on; `None` if it is already. Losing the mark does no harm: the step is taken by its
@@ -170,14 +187,19 @@ struct Examined {
 }
 
 /// Reads the text of an action. A verifier that panics has found nothing, so nothing is approved.
-fn examine_safely(active: &Active, facts: &Facts, action: &ActionText<'_>) -> (Option<Evidence>, Option<String>) {
+fn examine_safely(
+    active: &Active,
+    facts: &Facts,
+    action: &ActionText<'_>,
+    fuel: &mut Fuel,
+) -> (Option<Evidence>, Option<String>) {
     let Some(ground) = &active.ground else { return (None, None) };
-    let examined = catch_unwind(AssertUnwindSafe(|| examine(&active.bundle, ground, facts, action)));
+    let examined = catch_unwind(AssertUnwindSafe(|| examine(&active.bundle, ground, facts, action, fuel)));
     examined.map_or((None, None), |examined| (Some(examined.evidence), examined.corrected))
 }
 
 /// The argument rules, and the verifier of its engine.
-fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<'_>) -> Examined {
+fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<'_>, fuel: &mut Fuel) -> Examined {
     let registered = bundle.registry().get(action.kind);
     let engine = match facts.door {
         Door::Tools | Door::Call => Engine::ToolControl,
@@ -211,7 +233,7 @@ fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<
         }
         None => evidence.checks = vec![check("engine_available", false)],
         Some(verifier) => {
-            let outcome = verifier.verify(action, ground);
+            let outcome = verifier.verify_within(action, ground, fuel);
             evidence.version = verifier.version();
             evidence.status = outcome.status;
             evidence.risk = outcome.risk;

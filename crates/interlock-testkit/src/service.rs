@@ -58,6 +58,8 @@ pub struct Server {
     pub clock: Arc<ManualClock>,
     /// Its ledger.
     pub ledger: Ledger,
+    /// What answers.
+    pub service: Arc<Service>,
     stop: Option<oneshot::Sender<()>>,
     stopped: Option<tokio::task::JoinHandle<()>>,
 }
@@ -94,13 +96,14 @@ impl Server {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopping) = oneshot::channel();
+        let serving = Arc::clone(&service);
         let stopped = runtime().spawn(async move {
             let stop = async {
                 let _ = stopping.await;
             };
-            interlock_http::serve(service, listener, stop).await.expect("a clean stop");
+            interlock_http::serve(serving, listener, stop).await.expect("a clean stop");
         });
-        Server { address, clock, ledger, stop: Some(stop), stopped: Some(stopped) }
+        Server { address, clock, ledger, service, stop: Some(stop), stopped: Some(stopped) }
     }
 
     /// A connection to it.

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | what every verifier is asked and hands back | [`Verifier`], [`Outcome`] |
 //! | what an operator says that a verdict may rest on | [`Ground`] |
+//! | how much work a text makes | [`Fuel`] |
 //! | arithmetic, exact | [`math`] |
 //! | database statements | [`sql`] |
 //! | command lines | [`shell`] |
@@ -24,11 +25,13 @@
     clippy::float_arithmetic
 )]
 
+mod fuel;
 mod ground;
 pub mod math;
 mod outcome;
 pub mod shell;
 pub mod sql;
 
+pub use fuel::Fuel;
 pub use ground::Ground;
 pub use outcome::{Check, Outcome, Risk, Status, Verifier};

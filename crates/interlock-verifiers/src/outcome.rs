@@ -6,6 +6,7 @@ use interlock_core::Digest;
 use interlock_core::action::{ActionText, Engine};
 pub use interlock_core::action::{Risk, Status};
 
+use crate::fuel::Fuel;
 use crate::ground::Ground;
 
 /// The version of the evidence's shape.
@@ -21,7 +22,12 @@ pub trait Verifier {
 
     /// Judges an action. What stands in the action is the agent's word and can only tighten; what stands in the ground
     /// is the operator's.
-    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome;
+    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome {
+        self.verify_within(action, ground, &mut Fuel::full())
+    }
+
+    /// The same with only so much work. If the fuel fell short, the outcome says nothing.
+    fn verify_within(&self, action: &ActionText<'_>, ground: &Ground, fuel: &mut Fuel) -> Outcome;
 }
 
 /// What a verifier found.

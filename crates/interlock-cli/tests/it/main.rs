@@ -16,6 +16,7 @@ mod install;
 mod operator;
 mod recorded;
 mod serve;
+mod stopping;
 mod telemetry;
 mod tls;
 mod usage;

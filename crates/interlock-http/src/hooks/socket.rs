@@ -34,6 +34,7 @@ use tokio::task::JoinHandle;
 use super::{Caller, Hooks, Rendered};
 use crate::answer::json;
 use crate::routes::router;
+use crate::server::ACCEPT_PAUSE;
 
 /// The largest event. Hosts send whole files.
 const EVENT_BYTES_MAX: usize = 17 * 1024 * 1024;
@@ -141,11 +142,16 @@ async fn accept_all(hooks: Arc<Hooks>, listener: UnixListener, owner: u32) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stopping.changed() => break,
+            // Whether it stops, not whether that is news: it may have been told before this task ran for the first time.
+            _ = stopping.wait_for(|stopping| *stopping) => break,
         };
-        let Ok((stream, _)) = accepted else {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            continue;
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                hooks.service.tell_unaccepted(&error);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
         let Some(peer) = peer_of(&stream, owner) else { continue };
         let (http, room, watcher) = (http.clone(), Arc::clone(&room), graceful.watcher());

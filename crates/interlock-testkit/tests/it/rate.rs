@@ -10,7 +10,7 @@ use interlock_http::{RateLimiter, RateLimits, Verdict};
 use interlock_testkit::gate::register;
 use interlock_testkit::generate::Random;
 use interlock_testkit::rate::cases;
-use interlock_testkit::service::{Answer, OPERATOR_KEY, Server};
+use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, Server};
 
 #[test]
 fn the_cases() {
@@ -147,13 +147,15 @@ fn over_http_a_key_has_its_own_limit_and_probes_have_none() {
     }
     assert_eq!(server.ledger.size(), size);
 
-    // Others have limits of their own: another agent, the operator (who registered two), whoever is not known.
+    // Others have limits of their own: another agent, and whoever is not known. The operator has none.
     let theirs = [("x-agent-token", other.token.as_str())];
     let answer = client.send("GET", &format!("/agents/{}/budget", other.id), &theirs, "").expect("an answer");
     assert_eq!((answer.status, header(&answer, "ratelimit-remaining")), (200, Some("3")), "{}", answer.head);
     let operator = [("x-api-key", OPERATOR_KEY)];
-    let answer = client.send("GET", &budget, &operator, "").expect("an answer");
-    assert_eq!((answer.status, header(&answer, "ratelimit-remaining")), (200, Some("1")), "{}", answer.head);
+    for _ in 0..20 {
+        let answer = client.send("GET", &budget, &operator, "").expect("an answer");
+        assert_eq!((answer.status, header(&answer, "ratelimit-limit")), (200, None), "{}", answer.head);
+    }
 
     // A wrong token, a made-up key, a route that does not exist: one window for all.
     let wrong = [("x-agent-token", "qwed_agent_wrong")];
@@ -181,7 +183,7 @@ fn over_http_a_key_has_its_own_limit_and_probes_have_none() {
 
 #[test]
 fn over_http_the_limit_of_all_holds_for_every_key() {
-    let server = limited("[limits]\nrequests_per_minute_per_key = 100\nrequests_per_minute = 3\n");
+    let server = limited("[limits]\nrequests_per_minute_per_key = 100\nrequests_per_minute = 2\n");
     let mut client = server.client();
     let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
     let (path, token) = (format!("/agents/{}", agent.id), [("x-agent-token", agent.token.as_str())]);
@@ -189,10 +191,44 @@ fn over_http_the_limit_of_all_holds_for_every_key() {
         let answer = client.send("GET", &path, &token, "").expect("an answer");
         assert_eq!((answer.status, header(&answer, "ratelimit-remaining")), (200, Some(left)), "{}", answer.head);
     }
-    for headers in [&token[..], &[("x-api-key", OPERATOR_KEY)], &[]] {
+    for headers in [&token[..], &[]] {
         let answer = client.send("GET", &path, headers, "").expect("an answer");
-        assert_eq!((answer.status, header(&answer, "ratelimit-limit")), (429, Some("3")), "{}", answer.head);
+        assert_eq!((answer.status, header(&answer, "ratelimit-limit")), (429, Some("2")), "{}", answer.head);
     }
+}
+
+/// Whoever has to stop an agent is stopped neither by what agents and strangers send nor by what all of them may.
+#[test]
+fn a_limit_that_is_used_up_stops_no_operator() {
+    let server = limited("[limits]\nrequests_per_minute_per_key = 3\nrequests_per_minute = 4\n");
+    let mut client = server.client();
+    let admin = [("x-api-key", OPERATOR_KEY)];
+    let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    let key = |client: &mut Client, body: &str| {
+        let made = client.send("POST", "/keys", &admin, body).expect("an answer");
+        let made: serde_json::Value = serde_json::from_str(&made.body).expect("JSON");
+        made["key"].as_str().expect("a key").to_owned()
+    };
+    let approver = key(&mut client, r#"{"name":"ann","role":"approver"}"#);
+    let registrar = key(&mut client, r#"{"name":"bot","role":"registrar","max_trust":1}"#);
+    // Strangers use up the limit of all.
+    for _ in 0..10 {
+        let _ = client.send("GET", "/agents", &[("x-api-key", "made-up")], "").expect("an answer");
+    }
+    let token = [("x-agent-token", agent.token.as_str())];
+    let body = r#"{"action":{"type":"calculate","query":"1+1"},"context":{"conversation_id":"c","step_number":1}}"#;
+    while client.send("POST", &format!("/agents/{}/verify", agent.id), &token, body).expect("an answer").status != 429 {
+    }
+    assert_eq!(client.send("GET", "/agents", &[("x-api-key", &registrar)], "").expect("an answer").status, 429);
+    for _ in 0..20 {
+        for (path, key) in [("/approvals", approver.as_str()), ("/agents", OPERATOR_KEY), ("/activity", &approver)] {
+            let answer =
+                client.send("GET", path, &[("authorization", &format!("Bearer {key}"))], "").expect("an answer");
+            assert_eq!(answer.status, 200, "{path}: {}", answer.body);
+        }
+    }
+    let suspended = client.send("POST", &format!("/agents/{}/suspend", agent.id), &admin, "").expect("an answer");
+    assert_eq!(suspended.status, 200, "{}", suspended.body);
 }
 
 #[test]

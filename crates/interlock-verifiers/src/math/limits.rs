@@ -56,17 +56,41 @@ pub(super) enum Limit {
 pub(super) struct Fuel {
     work: u64,
     result_bits: u64,
+    /// How much work there was at first, at most [`WORK_MAX`].
+    given: u64,
+    fell_short: bool,
 }
 
 impl Fuel {
     /// The full amount, for one claim.
     pub(super) fn full() -> Fuel {
-        Fuel { work: WORK_MAX, result_bits: RESULT_BITS_MAX }
+        Fuel::of(WORK_MAX)
+    }
+
+    /// The full amount, or as much work of it as is given.
+    pub(super) fn of(work: u64) -> Fuel {
+        let given = work.min(WORK_MAX);
+        Fuel { work: given, result_bits: RESULT_BITS_MAX, given, fell_short: false }
+    }
+
+    /// How much work was done.
+    pub(super) fn spent(&self) -> u64 {
+        self.given.saturating_sub(self.work)
+    }
+
+    /// Whether more work was asked for than was given, where the full amount might have been enough. It stays so: who
+    /// was refused may have gone another way, which the full amount would not.
+    pub(super) fn fell_short(&self) -> bool {
+        self.fell_short
     }
 
     /// Pays for work before it is done.
     pub(super) fn spend_work(&mut self, work: u64) -> Result<(), Reason> {
-        self.work = self.work.checked_sub(work).ok_or(Reason::Limit(Limit::Work))?;
+        let Some(left) = self.work.checked_sub(work) else {
+            self.fell_short |= self.given < WORK_MAX;
+            return Err(Reason::Limit(Limit::Work));
+        };
+        self.work = left;
         Ok(())
     }
 

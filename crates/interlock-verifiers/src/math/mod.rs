@@ -91,7 +91,7 @@ impl Verifier for Math {
         VERSION
     }
 
-    fn verify(&self, action: &ActionText<'_>, _: &Ground) -> Outcome {
+    fn verify_within(&self, action: &ActionText<'_>, _: &Ground, given: &mut crate::Fuel) -> Outcome {
         let expected = action.parameters.and_then(|parameters| parameters.get("expected"));
         // `Expected` is meant to say something; without it, the query alone would be judged.
         let members = action.parameters.and_then(|parameters| parameters.as_object());
@@ -100,7 +100,13 @@ impl Verifier for Math {
             return uncertain(&Refusal { reason: Reason::NotUnderstood, text: refusal::Text::Expected, at: 0 });
         }
         let expected = expected.map(|expected| expected.as_str().map_or(expected.source(), |text| text.text()));
-        verify(text_of(action.query).unwrap_or(""), expected)
+        let mut fuel = Fuel::of(given.left());
+        let outcome = verify_with(text_of(action.query).unwrap_or(""), expected, &mut fuel);
+        given.pay(fuel.spent());
+        if fuel.fell_short() {
+            given.fall_short();
+        }
+        outcome
     }
 }
 
@@ -118,26 +124,30 @@ const VALUE_MATCHES: Aim = Aim { name: "value_matches", met: "every relation hol
 /// With `expected`, the claim is that the query equals it; it is an expression itself. Of equations with unknowns, it
 /// is what follows from them.
 pub fn verify(query: &str, expected: Option<&str>) -> Outcome {
-    judge(query, expected).unwrap_or_else(|refusal| uncertain(&refusal))
+    verify_with(query, expected, &mut Fuel::full())
+}
+
+fn verify_with(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Outcome {
+    judge(query, expected, fuel).unwrap_or_else(|refusal| uncertain(&refusal))
 }
 
 /// What is known for certain; an error where nothing is.
-fn judge(query: &str, expected: Option<&str>) -> Result<Outcome, Refusal> {
+fn judge(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
     match statement::parse(query, expected)? {
-        Statement::System(system) => judge_system(query, &system),
+        Statement::System(system) => judge_system(query, &system, fuel),
         Statement::Claim(claim) => {
             units::check(&claim)?;
             if claim.has(|kind| matches!(kind, StepKind::Variable(_))) {
-                judge_identity(&claim)
+                judge_identity(&claim, fuel)
             } else {
-                judge_values(query, &claim)
+                judge_values(query, &claim, fuel)
             }
         }
     }
 }
 
 /// A claim about numbers.
-fn judge_values(query: &str, claim: &Claim) -> Result<Outcome, Refusal> {
+fn judge_values(query: &str, claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
     // `10/3 to 2 dp` does not say what it is.
     if claim.links.is_empty() && claim.rounding.is_some() {
         return Err(claim.first.refuse(Reason::NoDigits, claim.first.span.start));
@@ -150,8 +160,7 @@ fn judge_values(query: &str, claim: &Claim) -> Result<Outcome, Refusal> {
     }
     let expression = normal(claim)?;
     let has_log = claim.has(|kind| matches!(kind, StepKind::Call(Function::Log, 1)));
-    let mut fuel = Fuel::full();
-    let evaluated = evaluate(claim, &BTreeMap::new(), &mut fuel).map_err(|refusal| {
+    let evaluated = evaluate(claim, &BTreeMap::new(), fuel).map_err(|refusal| {
         let reason = if has_log && refusal.reason == Reason::Inseparable { Reason::NoBase } else { refusal.reason };
         Refusal { reason, ..refusal }
     })?;
@@ -178,7 +187,7 @@ fn judge_values(query: &str, claim: &Claim) -> Result<Outcome, Refusal> {
         (Some(_), None, Some(_)) => Status::Corrected,
         (Some(_), None, None) | (_, Some(_), _) => Status::Failed,
     };
-    let certificate = certificate::calculated(&expression, &evaluated, status, &mut fuel)
+    let certificate = certificate::calculated(&expression, &evaluated, status, fuel)
         .map_err(|reason| claim.first.refuse(reason, claim.first.span.start))?;
     let checks = match &evaluated.undefined {
         Some(refusal) => refused(refusal),
@@ -188,22 +197,21 @@ fn judge_values(query: &str, claim: &Claim) -> Result<Outcome, Refusal> {
 }
 
 /// A claim about all numbers.
-fn judge_identity(claim: &Claim) -> Result<Outcome, Refusal> {
+fn judge_identity(claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
     let refuse = |reason| claim.first.refuse(reason, claim.first.span.start);
     // An expression with unknowns has no value, and nothing that is rounded holds for all numbers.
     if claim.links.is_empty() || claim.rounding.is_some() {
         return Err(refuse(Reason::Undecided));
     }
     let expression = normal(claim)?;
-    let mut fuel = Fuel::full();
-    match identity::examine(claim, &mut fuel) {
+    match identity::examine(claim, fuel) {
         Ok(identity::Finding::Holds { partial }) => {
             let certificate = certificate::identity(&expression, partial);
             Ok(found(Status::Verified, checks(claim, None), None, certificate))
         }
         Ok(identity::Finding::Fails { link, point, left, right, bits }) => {
             let certificate =
-                certificate::refuted(&expression, link, &point, [&left, &right], bits, &mut fuel).map_err(refuse)?;
+                certificate::refuted(&expression, link, &point, [&left, &right], bits, fuel).map_err(refuse)?;
             Ok(found(Status::Failed, checks(claim, Some(link)), None, certificate))
         }
         // It divides by zero, or leaves a domain, whatever the unknowns are.
@@ -218,13 +226,12 @@ fn judge_identity(claim: &Claim) -> Result<Outcome, Refusal> {
 }
 
 /// A claim about what follows from equations.
-fn judge_system(query: &str, system: &System) -> Result<Outcome, Refusal> {
+fn judge_system(query: &str, system: &System, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
     let texts =
         |claims: &[Claim]| claims.iter().map(normal).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("; "));
     let expression = format!("{} => {}", texts(&system.premises)?, texts(&system.conclusions)?);
-    let mut fuel = Fuel::full();
     let mut checks: Vec<Check> = [PARSED, WITHIN_LIMITS].map(|aim| aim.passed()).into();
-    let (solution, fails) = match system::examine(system, &mut fuel)? {
+    let (solution, fails) = match system::examine(system, fuel)? {
         system::Finding::Contradiction => {
             checks.push(CONSISTENT.failed("the equations have no solution".to_owned()));
             let certificate = certificate::system(&expression, None, Status::Failed);

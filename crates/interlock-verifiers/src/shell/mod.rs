@@ -69,6 +69,7 @@ use std::collections::BTreeSet;
 use interlock_core::action::{ActionText, Engine};
 use interlock_core::json::quote;
 
+use crate::fuel::Fuel;
 use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
 
@@ -235,12 +236,12 @@ impl Setting {
 
 /// Judges a line.
 pub fn classify(text: &str, setting: &Setting) -> Analysis {
-    walk::classify(text, setting, None).0
+    walk::classify(text, setting, None, &mut Fuel::full()).0
 }
 
 /// Judges a line, and lists what policy asks about: its commands, the paths they may touch, the hosts they may reach.
 pub fn examine(text: &str, setting: &Setting) -> (Analysis, Words) {
-    let (analysis, words) = walk::classify(text, setting, Some(Box::default()));
+    let (analysis, words) = walk::classify(text, setting, Some(Box::default()), &mut Fuel::full());
     (analysis, words.map_or_else(Words::default, |words| words.finish()))
 }
 
@@ -285,9 +286,9 @@ impl Verifier for Shell {
         VERSION
     }
 
-    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome {
+    fn verify_within(&self, action: &ActionText<'_>, ground: &Ground, fuel: &mut Fuel) -> Outcome {
         let setting = Setting::with(ground.commands.clone());
-        let judge = |text: &str| classify(text, &setting);
+        let mut judge = |text: &str| walk::classify(text, &setting, None, fuel).0;
         match (text_of(action.query), text_of(action.code)) {
             (Some(text), None) | (None, Some(text)) => outcome(&judge(text)),
             (Some(query), Some(code)) => {

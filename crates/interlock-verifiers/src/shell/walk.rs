@@ -11,11 +11,15 @@ use super::syntax::{Assignment, Command, CommandKind, Redirect, RedirectKind, Sc
 use super::values::Values;
 use super::words::Collected;
 use super::{Analysis, Effect, Executor, Label, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
+use crate::fuel::Fuel;
 
 /// How deep texts may stand in texts: `bash -c "bash -c …"`.
 const TEXT_DEPTH_MAX: u32 = 6;
 /// The most commands that are looked at, those of functions at each call; long ones count for several.
 const FUEL: u32 = 20_000;
+/// The work of one command, and of one byte, in units of fuel as all engines count it.
+const COMMAND_WORK: u64 = 512;
+const BYTE_WORK: u64 = 64;
 /// Commands that take a program, or a setting for another one, as an operand.
 #[rustfmt::skip]
 const WITH_PROGRAM: &[&str] = &[
@@ -31,11 +35,21 @@ pub(super) fn classify(
     text: &str,
     setting: &Setting,
     words: Option<Box<Collected>>,
+    given: &mut Fuel,
 ) -> (Analysis, Option<Box<Collected>>) {
-    let mut findings = Findings { effects: Vec::new(), assumes: Vec::new(), fuel: FUEL, words, understood: true };
+    // Parsing is paid for at once, commands as they are looked at.
+    given.pay(BYTE_WORK.saturating_mul(u64::try_from(text.len()).unwrap_or(u64::MAX)));
+    let lasts = given.left().checked_div(COMMAND_WORK).and_then(|lasts| u32::try_from(lasts).ok());
+    let most = lasts.unwrap_or(FUEL).min(FUEL);
+    let mut findings =
+        Findings { effects: Vec::new(), assumes: Vec::new(), fuel: most, ran_out: false, words, understood: true };
     let place = Place { origin: None, executor: setting.executor, depth: 0, dirty: None, values: Values::default() };
     examine(text, place, setting, &mut findings);
-    let Findings { mut effects, assumes, words, understood, .. } = findings;
+    let Findings { mut effects, assumes, words, understood, fuel, ran_out } = findings;
+    given.pay(COMMAND_WORK.saturating_mul(u64::from(most.saturating_sub(fuel))));
+    if ran_out && most < FUEL {
+        given.fall_short();
+    }
     effects.sort_by(|left, right| {
         (left.span.start, left.span.end, left.effect).cmp(&(right.span.start, right.span.end, right.effect))
     });
@@ -52,6 +66,8 @@ pub(super) struct Findings {
     pub(super) effects: Vec<Effect>,
     assumes: Vec<&'static str>,
     fuel: u32,
+    /// Work was refused because the fuel did not last.
+    ran_out: bool,
     /// What policy asks about, if it does.
     pub(super) words: Option<Box<Collected>>,
     /// Nothing was found that can do anything, listed or not.
@@ -271,7 +287,10 @@ impl<'s> Walk<'s, '_> {
         let left = self.findings.fuel.checked_sub(commands);
         match left {
             Some(left) => self.findings.fuel = left,
-            None => self.add(Label::Unknown, "", span, "too many commands"),
+            None => {
+                self.findings.ran_out = true;
+                self.add(Label::Unknown, "", span, "too many commands");
+            }
         }
         left.is_some()
     }
@@ -448,6 +467,7 @@ impl<'s> Walk<'s, '_> {
     /// Counts a command that another one runs, and goes on if they are not too many or too deep.
     fn nested(&mut self, run: &Run<'_>, go: impl FnOnce(&mut Self)) {
         let fuel = self.findings.fuel.checked_sub(1);
+        self.findings.ran_out |= fuel.is_none();
         let Some(fuel) = fuel.filter(|_| self.running < RUN_DEPTH_MAX) else {
             return self.add(Label::Unknown, run.name, &run.span, "commands that run commands, too many or too deep");
         };

@@ -22,5 +22,8 @@ pub(super) const STATEMENTS_MAX: usize = 8;
 /// The most columns of a table in a schema. Names are looked up one by one, so this bounds the time.
 pub const COLUMNS_MAX: usize = 2_000;
 
+/// The work of reading one byte in one dialect, in units of fuel.
+pub(super) const BYTE_WORK: u64 = 200;
+
 /// The longest schema that is read, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = 1_048_576;

@@ -31,6 +31,7 @@ mod words;
 
 use interlock_core::action::{ActionText, Engine};
 
+use crate::fuel::Fuel;
 use crate::ground::Ground;
 use crate::outcome::{Outcome, Verifier, text_of};
 
@@ -55,7 +56,7 @@ impl Verifier for Sql {
         VERSION
     }
 
-    fn verify(&self, action: &ActionText<'_>, ground: &Ground) -> Outcome {
+    fn verify_within(&self, action: &ActionText<'_>, ground: &Ground, fuel: &mut Fuel) -> Outcome {
         let database = ground.databases.of_target(text_of(action.target));
         let parameter = |name| action.parameters.and_then(|parameters| parameters.get(name));
         let question = verdict::Question {
@@ -65,6 +66,10 @@ impl Verifier for Sql {
             schema: parameter("schema"),
             trusted: ground.trusts_action,
         };
+        // Reading is linear in the text, so the work is known before it is done.
+        if !fuel.pay(verdict::work(&question)) {
+            return Outcome::uncertain(Vec::new());
+        }
         verdict::judge(&question)
     }
 }

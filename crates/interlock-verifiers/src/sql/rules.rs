@@ -79,6 +79,11 @@ impl Schema {
         self.tables.is_empty()
     }
 
+    /// How many columns all tables have.
+    pub(super) fn columns_len(&self) -> usize {
+        self.tables.values().flatten().map(|table| table.columns.len()).sum()
+    }
+
     /// The table of a name. Where one of the two is qualified and the other is not, they are the same.
     pub(super) fn table(&self, parts: &[&str]) -> Option<&Table> {
         let (name, qualifiers) = parts.split_last()?;

@@ -6,7 +6,7 @@ use super::certificate::certificate;
 use super::databases::Database;
 use super::dialect::{Dialect, Named};
 use super::lex::Refusal;
-use super::limits::TEXT_BYTES_MAX;
+use super::limits::{BYTE_WORK, TEXT_BYTES_MAX};
 use super::reading::{Reading, read};
 use super::rules::{Rules, Schema};
 use super::schema;
@@ -22,6 +22,18 @@ pub(super) struct Question<'q> {
     pub(super) schema: Option<Value<'q>>,
     /// The action is the operator's own.
     pub(super) trusted: bool,
+}
+
+/// How much work it is to judge a statement, in units of fuel: as many readings as there may be dialects, each of which
+/// looks names up among columns; and once more for a schema that the action has.
+pub(super) fn work(question: &Question<'_>) -> u64 {
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let stated = question.schema.map_or(0, |schema| count(schema.source().len()));
+    let columns = question.database.schema.as_ref().map_or(0, |schema| count(schema.columns_len()));
+    let readings = if question.database.dialect.is_some() { 1 } else { count(Dialect::ALL.len()) };
+    let reading = count(question.text.len()).saturating_mul(BYTE_WORK.saturating_add(columns).saturating_add(stated));
+    let again = if stated > 0 { 2 } else { 1 };
+    reading.saturating_mul(readings).saturating_mul(again).saturating_add(stated.saturating_mul(BYTE_WORK))
 }
 
 /// Judges a statement.

@@ -1,6 +1,7 @@
 //! The verifiers from outside.
 
 mod conformance;
+mod fuel;
 mod math;
 mod math_claims;
 mod math_recheck;
