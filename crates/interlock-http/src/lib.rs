@@ -73,6 +73,7 @@ use interlock_core::Digest;
 use interlock_runtime::StateFiles;
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
+use interlock_runtime::coding_agents::Projects;
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::TreeCache;
 
@@ -100,6 +101,8 @@ pub struct Service {
     counting: tokio::sync::Mutex<()>,
     long_texts: long_texts::LongTexts,
     waits: waits::Waits,
+    /// Where coding agents work.
+    projects: Projects,
 }
 
 /// A source of random bytes that can be shown.
@@ -145,6 +148,7 @@ impl Service {
             counting: tokio::sync::Mutex::default(),
             long_texts: long_texts::LongTexts::default(),
             waits: waits::Waits::default(),
+            projects: Projects::default(),
         })
     }
 
