@@ -163,6 +163,83 @@ def facts(trial):
         yield f"facts: a call that ended {name} stops the run", p.fact("tests") is None and bool(p.run().get("frozen"))
 
 
+FORGER = """
+import json, os, subprocess, sys, time
+program, home, orphan, through_shell, events = sys.argv[1:6]
+if os.fork():
+    # Whoever starts this need not wait; an orphan has lost its parents, another one keeps them.
+    os._exit(0) if orphan == "yes" else os.wait()
+    os._exit(0)
+os.setsid()
+while not os.path.exists("go"):
+    time.sleep(0.01)
+if orphan == "yes" and os.fork():
+    os._exit(0)
+line = [program, "hook", "claude-code", "--home", home]
+line = ["/bin/sh", "-c", " ".join(line)] if through_shell == "yes" else line
+codes = [subprocess.run(line, input=event, capture_output=True, text=True).returncode for event in json.loads(events)]
+with open("told.new", "w") as file:
+    json.dump(codes, file)
+os.rename("told.new", "told")
+"""
+
+
+def forged_facts(trial):
+    """A process that a call left behind sends the events that a host would send."""
+    same, another = "resume", "startup"
+    for name, orphan, through_shell, start, restart in (
+        ("an orphan", "yes", "no", None, False),
+        ("an orphan, through a shell", "yes", "yes", None, False),
+        ("an orphan that resumes the session", "yes", "no", same, False),
+        ("an orphan that begins a session", "yes", "yes", another, False),
+        ("an orphan that begins a session at a new daemon", "yes", "no", another, True),
+        ("a process beneath the host", "no", "no", None, False),
+        ("a process beneath the host that resumes the session", "no", "yes", same, False),
+        ("a process beneath the host that begins a session", "no", "no", another, False),
+    ):
+        p = trial.project(TESTS)
+        p.allow("pytest *")
+        p.allow("python3 forge.py *")
+        p.put("forge.py", FORGER)
+        told = {
+            "session_id": p.session, "transcript_path": "/dev/null", "cwd": p.path, "permission_mode": "default",
+            "tool_name": "Bash", "tool_input": {"command": "pytest -q"}, "tool_use_id": "forged",
+        }
+        if start == another:
+            told["session_id"] += "-another"
+        begun = {name: told[name] for name in ("session_id", "transcript_path", "cwd", "permission_mode")}
+        response = {"stdout": "", "stderr": "", "interrupted": False}
+        events = [begun | {"hook_event_name": "SessionStart", "source": start}]
+        events = events if start is not None else []
+        events += [told | {"hook_event_name": "PreToolUse"},
+                   told | {"hook_event_name": "PostToolUse", "tool_response": response}]
+        line = ["python3", "forge.py", p.home.program, p.home.path, orphan, through_shell]
+        line = line + [json.dumps([json.dumps(event) for event in events])]
+        # The call ends, as far as its host knows, and what it started goes on.
+        command = "python3 forge.py " + orphan
+        allowed = p.bash(command).code == 0
+        left = subprocess.Popen(line, cwd=p.path, stdin=subprocess.DEVNULL)
+        if orphan == "yes":
+            left.wait(timeout=30)
+        p.after("Bash", {"command": command})
+        observed = dict(p.run()["context"]["observed"])
+        if restart:
+            p.home.stop()
+        p.put("go", "")
+        until = time.monotonic() + 60
+        while not p.has("told") and time.monotonic() < until:
+            time.sleep(0.02)
+        left.wait(timeout=30)
+        with open(os.path.join(p.path, "told"), encoding="utf-8") as file:
+            passed = not any(json.load(file))
+        yield f"forged facts: {name} is heard", allowed and passed
+        yield f"forged facts: {name} tells nothing that was observed", p.run()["context"]["observed"] == observed
+        frozen = p.run().get("frozen")
+        counts = p.bash("pytest -q").code == 0
+        p.after("Bash", {"command": "pytest -q"})
+        yield f"forged facts: after {name} those of the host count", counts and not frozen and p.fact("tests") == 0
+
+
 def told_exit_codes(trial):
     """Cursor tells exit codes in a text. What does not say 0 as it should is not 0."""
     p = trial.project()
@@ -288,6 +365,20 @@ def places(trial):
     q = trial.project()
     yield "places: nor by the shell", q.bash(f"echo x > {trial.directory}/outside").code == 2
     # Last, because these are about everything below a directory.
+    elsewhere = os.path.join(os.path.dirname(trial.directory), "elsewhere")
+    os.makedirs(os.path.join(elsewhere, "own"), exist_ok=True)
+    there = {"session_id": "elsewhere", "cwd": elsewhere}
+    p.event("SessionStart", source="startup", **there)
+    for line in (
+        f"rm -rf {p.path}", f"cd {p.path} && rm -rf .", f"rm -rf {p.path}/a.py", f"rm -rf {trial.directory}",
+        f"git -C {p.path} clean -fdx", f"find {p.path} -delete", f"make -C {p.path} clean", f"cat b > {p.path}/a.py",
+        f"rm -rf {link}/a.py", f"cp -r own {p.path}/x; rm -r {p.path}/x",
+    ):
+        yield f"places: a session elsewhere, {line.replace(trial.directory, 'ABOVE')!r}", p.bash(line, **there).code == 2
+    given = {"file_path": os.path.join(p.path, "a.py"), "content": "y"}
+    yield "places: a session elsewhere, by an edit", p.before("Write", given, **there).code == 2
+    for line in ("rm -rf own", "python3 -c 1", "make"):
+        yield f"places: what it does at home is only observed, {line!r}", p.bash(line, **there).code == 0
     p.event("SessionStart", source="startup", session_id="above", cwd=trial.directory)
     heard = p.bash("rm a.py", session_id="later")
     yield "places: a session above the project does not free the next one in it", heard.code == 2
@@ -530,7 +621,7 @@ def main():
     began, failures, done = time.monotonic(), 0, 0
     trial = Trial(program, os.path.join(directory, "ways-out"))
     try:
-        for group in (lines_in_reading, unreadable, own_files, facts, told_exit_codes, approvals, echoes, repositories,
+        for group in (lines_in_reading, unreadable, own_files, facts, forged_facts, told_exit_codes, approvals, echoes, repositories,
                       back_doors, known_commands, by_names, folded, trust, beside, workspaces, observing, places):
             for name, holds in group(trial):
                 done += 1

@@ -81,6 +81,7 @@ use interlock_core::Digest;
 use interlock_runtime::StateFiles;
 use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
+use interlock_runtime::coding_agents::Projects;
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::TreeCache;
 
@@ -111,6 +112,8 @@ pub struct Service {
     answers: answers::Answers,
     /// When it was last told that connections cannot be accepted.
     unaccepted_told: Mutex<Option<Instant>>,
+    /// Where coding agents work.
+    projects: Projects,
 }
 
 /// A source of random bytes that can be shown.
@@ -157,6 +160,7 @@ impl Service {
             waits: waits::Waits::default(),
             answers: answers::Answers::default(),
             unaccepted_told: Mutex::default(),
+            projects: Projects::default(),
         })
     }
 

@@ -324,7 +324,11 @@ impl Service {
         let enrolment = Enrolment { profile, token, mode: Mode::Observe, by: by.clone() };
         let answer = self.submit(Command::Enrol(Box::new(enrolment))).await;
         // Another call may have made it known meanwhile.
-        if matches!(answer, Answer::Done) { Ok(id) } else { recorded(answer).map(|_| id) }
+        if !matches!(answer, Answer::Done) {
+            recorded(answer)?;
+        }
+        self.projects.note(host.as_str(), project);
+        Ok(id)
     }
 
     /// An object is a workflow, a string the id of a registered one.

@@ -25,6 +25,8 @@ pub struct CallAsking<'a> {
     pub agent: &'a str,
     /// What the host told.
     pub facts: Facts,
+    /// Projects in which refusals hold, if in that of its session they do not.
+    pub held: &'a [String],
     /// The call.
     pub call: &'a Call,
     /// Where it is made.
@@ -89,6 +91,7 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
         known_by: found.allowed.clone(),
         allowances: allowances.map(|allowance| allowance.allowance_id.clone()).collect(),
         phase: phase_of(asking, standing, &found, session),
+        held_in: asking.held.iter().find(|project| found.touches(project)).cloned(),
     };
     Evidence {
         bundle: bundle.digest(),

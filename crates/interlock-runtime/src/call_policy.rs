@@ -80,6 +80,8 @@ pub struct CallFindings {
     pub files_known: bool,
     /// How many lines its edits change; the largest number if that cannot be told.
     pub edit_lines: u64,
+    /// Everything it touches, resolved.
+    touched: Vec<CallPath>,
     /// Something is written, or may be, outside of the project.
     pub outside_project: bool,
     /// The hosts it reaches; `None` for one that is not known.
@@ -92,6 +94,22 @@ pub struct CallFindings {
     pub checks: Vec<Check>,
     /// The SHA-256 of all this, of the call and of the bundle.
     pub certificate: Digest,
+}
+
+impl CallFindings {
+    /// Whether it touches what is in a directory: by a path in it, by taking away or reading all that is above it, or by
+    /// working there. What may lead anywhere counts for its own project alone.
+    pub fn touches(&self, directory: &str) -> bool {
+        let directory = directory.trim_end_matches('/');
+        let is_within = |path: &str, above: &str| {
+            path.strip_prefix(above.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.touched.iter().any(|touched| {
+            let covers = touched.removes || touched.sweeps;
+            let is_it = |path: &str| is_within(path, directory) || covers && is_within(directory, path);
+            touched.path.as_deref().is_some_and(is_it)
+        })
+    }
 }
 
 /// Says everything a ruling needs to know about a call.
@@ -116,6 +134,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let own = with_resolved(place.own, place);
     let own_elsewhere = outside_of_project(&own, place);
     places.add_aliases(&own);
+    let worked_in = seen.worked_in(&start, &places);
     let paths = places.finish();
     seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<&'static str> = seen.labels.iter().map(|label| label.as_str()).collect();
@@ -150,6 +169,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         known.collect::<BTreeSet<_>>().into_iter().take(PATHS_LISTED_MAX).collect()
     };
     let (reads, writes) = (list(false), list(true));
+    let touched = subject.paths.iter().cloned().chain(worked_in).collect();
     let hosts: BTreeSet<Option<String>> = subject.hosts.iter().map(|host| host.host.clone()).collect();
     CallFindings {
         label: seen.label,
@@ -162,6 +182,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         writes,
         files_known: seen.files_known(&subject.paths),
         edit_lines: seen.edit_lines,
+        touched,
         outside_project: outside.any,
         hosts: hosts.into_iter().collect(),
         lines: seen.lines,
@@ -255,6 +276,13 @@ impl Seen {
             self.labels.insert(Label::ReadOnly);
         }
         self.label = Some(label);
+    }
+
+    /// The directories in which the commands of the lines run.
+    fn worked_in(&self, start: &Resolved, places: &Places<'_>) -> Vec<CallPath> {
+        let directories = self.lines.iter().filter_map(|words| places.directories_of(words, start, |_| true));
+        let at = |path| CallPath { path: Some(path), writes: false, removes: false, sweeps: false, command: None };
+        directories.flatten().map(at).collect()
     }
 
     /// Looks where git is run: in a repository that the agent can write, it may start anything.

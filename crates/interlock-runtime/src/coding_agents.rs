@@ -1,12 +1,13 @@
 //! Coding agents: one for each host in each project. Whoever calls from within a project, in whatever session, is that
 //! project's agent, and finds the same run and the same figures.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interlock_core::action::{AgentKind, BudgetLimits, Mode, Permissions, Profile};
+use interlock_core::workflow::{HostSeen, Lineage, Run, check_host};
 use interlock_core::{Digest, visible};
 
 use crate::clock::hex;
@@ -21,6 +22,8 @@ const CALLS_PER_HOUR: u64 = 5_000;
 const CALLS_PER_DAY: u64 = 50_000;
 /// How many sessions are remembered.
 const SESSIONS_MAX: usize = 4_096;
+/// How many host processes are remembered.
+const HOSTS_MAX: usize = 1_024;
 /// How many runs are read at a time.
 const PAGE: usize = 256;
 
@@ -96,19 +99,136 @@ impl Sessions {
 /// The sessions of all runs: host and session, and the project.
 fn recorded(ledger: &Ledger) -> Result<HashMap<(String, String), String>, StoreFault> {
     let mut known = HashMap::new();
+    for_each_run(ledger, |agent, run| {
+        let Some(agent) = ledger.agent(agent)? else { return Ok(()) };
+        let (host, project) = (agent.profile.framework.as_ref(), agent.profile.description.as_ref());
+        if let Some((host, project)) = host.zip(project) {
+            let mine = run.sessions.into_iter().map(|session| ((host.clone(), session), project.clone()));
+            known.extend(mine);
+        }
+        Ok(())
+    })?;
+    Ok(known)
+}
+
+fn for_each_run(ledger: &Ledger, mut each: impl FnMut(&str, Run) -> Result<(), StoreFault>) -> Result<(), StoreFault> {
     let mut after = String::new();
     loop {
         let page = ledger.runs(&after, PAGE)?;
-        let Some((last, _)) = page.last() else { return Ok(known) };
+        let Some((last, _)) = page.last() else { return Ok(()) };
         after.clone_from(last);
         for (agent, run) in page {
-            let Some(agent) = ledger.agent(&agent)? else { continue };
-            let (host, project) = (agent.profile.framework.as_ref(), agent.profile.description.as_ref());
-            if let Some((host, project)) = host.zip(project) {
-                let mine = run.sessions.into_iter().map(|session| ((host.clone(), session), project.clone()));
-                known.extend(mine);
+            each(&agent, run)?;
+        }
+    }
+}
+
+/// The processes that told of calls or began sessions, of all runs.
+#[derive(Debug, Default)]
+pub struct HostProcesses {
+    known: Mutex<Vec<HostSeen>>,
+}
+
+impl HostProcesses {
+    /// Those that the ledger knows.
+    pub fn load(ledger: &Ledger) -> Result<HostProcesses, StoreFault> {
+        let mut known = Vec::new();
+        for_each_run(ledger, |_, run| {
+            known.extend(run.hosts);
+            Ok(())
+        })?;
+        Ok(HostProcesses { known: Mutex::new(known) })
+    }
+
+    /// Whether a process began a session and comes of no call: what it tells is observed.
+    pub fn began(&self, process: Digest) -> bool {
+        self.lock().iter().any(|known| known.process == process && known.began)
+    }
+
+    /// What is to be recorded of a process that tells of a call, or begins a session; nothing if it is known already, or
+    /// cannot be told from others.
+    pub fn newly_seen(
+        &self,
+        process: Digest,
+        begins: bool,
+        line: impl FnOnce() -> Option<Lineage>,
+    ) -> Option<HostSeen> {
+        let known = self.lock();
+        if known.iter().any(|known| known.process == process && (known.began || !begins)) {
+            return None;
+        }
+        let line = line().filter(|line| line.host.process == process)?;
+        let began = begins && check_host(&known, &line).is_ok();
+        let seen = HostSeen { began, ..line.host };
+        (!known.contains(&seen)).then_some(seen)
+    }
+
+    /// Remembers what was recorded.
+    pub fn note(&self, seen: HostSeen) {
+        let mut known = self.lock();
+        known.retain(|known| known.boot == seen.boot && known.process != seen.process);
+        if known.len() >= HOSTS_MAX {
+            // The oldest stays: what is younger may come of its calls.
+            let oldest = known.iter().map(|known| known.started).min();
+            if let Some(at) = known.iter().position(|known| Some(known.started) != oldest) {
+                known.remove(at);
             }
         }
+        known.push(seen);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<HostSeen>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The projects of coding agents: hosts and directories. Once read, they grow by what is enrolled.
+#[derive(Debug, Default)]
+pub struct Projects {
+    known: Mutex<Option<BTreeSet<(String, String)>>>,
+}
+
+impl Projects {
+    /// An agent was enrolled.
+    pub fn note(&self, host: &str, project: &str) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was not read yet will be read with it.
+        if let Some(known) = known.as_mut() {
+            known.insert((host.to_owned(), project.to_owned()));
+        }
+    }
+
+    /// The projects in which refusals hold for a host: its own, and those of others where it is not known itself.
+    pub fn held(&self, ledger: &Ledger, host: &str) -> Result<Vec<String>, StoreFault> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = match &mut *known {
+            Some(known) => known,
+            unread @ None => unread.insert(all_projects(ledger)?),
+        };
+        let here = |of: &str, project: &str| Known::look_up(ledger, of, project);
+        let holds = |(of, project): &&(String, String)| {
+            here(of, project) == Known::Enforced && (of == host || here(host, project) != Known::Observed)
+        };
+        let held: BTreeSet<&String> = known.iter().filter(holds).map(|(_, project)| project).collect();
+        Ok(held.into_iter().cloned().collect())
+    }
+}
+
+/// Host and directory of a coding agent.
+fn project_in(profile: &Profile) -> Option<(String, String)> {
+    let (host, project) = profile.framework.as_ref().zip(profile.description.as_ref())?;
+    // Whoever is registered may say anything of itself; the id of a coding agent is made of these two.
+    (profile.agent_id == agent_id(host, project)).then(|| (host.clone(), project.clone()))
+}
+
+fn all_projects(ledger: &Ledger) -> Result<BTreeSet<(String, String)>, StoreFault> {
+    let mut found = BTreeSet::new();
+    let mut after = String::new();
+    loop {
+        let page = ledger.agents(&after, PAGE)?;
+        let Some(last) = page.last() else { return Ok(found) };
+        after.clone_from(&last.profile.agent_id);
+        found.extend(page.iter().filter_map(|agent| project_in(&agent.profile)));
     }
 }
 

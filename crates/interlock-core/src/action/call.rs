@@ -234,7 +234,8 @@ pub fn apply_call(
         return;
     }
     let phase = found.and_then(|found| found.phase.as_ref());
-    let fact = phase.and_then(|phase| phase.fact.clone());
+    // Anybody can tell of a call and of its end; a fact comes from the host alone.
+    let fact = phase.and_then(|phase| phase.fact.clone()).filter(|_| !call.foreign);
     let open = OpenCall {
         call_id: call.call_id.clone(),
         process: call.process,
@@ -244,6 +245,7 @@ pub fn apply_call(
         decision: ruled.index,
         at: ruled.at,
         left: false,
+        foreign: call.foreign,
         // A declared command is there to look, whatever it is made of.
         changes: fact.is_none() && found.is_none_or(CallEvidence::changes),
         fact: fact.map(|name| (name, 0)),

@@ -153,6 +153,9 @@ pub struct CallFacts {
     /// The agent that this agent started and that makes the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagent: Option<String>,
+    /// The process that tells is not known to be the host's own: what becomes of the call is nothing that was observed.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub foreign: bool,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -265,6 +268,9 @@ pub struct CallEvidence {
     /// What of it depends on the phase it was read in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<PhaseEvidence>,
+    /// A project in which refusals hold and whose files the call touches, wherever its session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_in: Option<String>,
 }
 
 /// What a call is in one phase of one workflow. In another it has to be read again.

@@ -16,7 +16,7 @@ use crate::digest::Digest;
 use crate::json;
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 /// Rises whenever `decide` may answer differently.
 pub const RULES: u32 = 4;
 

@@ -231,7 +231,12 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
             }
         }
         Body::TurnEnded(turn) => workflow::end_turn(run, |open| turn.had(open)),
-        Body::SessionBound(bound) => run.bind(&bound.session),
+        Body::SessionBound(bound) => {
+            run.bind(&bound.session);
+            if let Some(host) = &bound.host {
+                run.note_host(host);
+            }
+        }
         Body::AllowanceGiven(given) => run.allowances.push(given.allowance.clone()),
         Body::AllowanceTaken(taken) => run.allowances.retain(|it| it.allowance_id != taken.allowance_id),
         Body::Registered(_)

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Actor, Millis};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::workflow::{Allowance, Context, OpenCall};
+use crate::workflow::{Allowance, Context, HostSeen, OpenCall};
 
 /// A workflow was put in force for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,12 +161,16 @@ impl TurnEnded {
     }
 }
 
-/// A session of a host began in the agent's project, and stays with it wherever it goes.
+/// A session of a host began in the agent's project, and stays with it wherever it goes; or another process speaks for
+/// it now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionBound {
     /// The session.
     pub session: String,
+    /// The process that speaks for it, if it was not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostSeen>,
 }
 
 /// An operator lets a call pass.

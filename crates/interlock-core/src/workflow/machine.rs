@@ -285,7 +285,8 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         run.seen.facts.clear();
     }
     run.recent.push(FinishedCall { fingerprint: ended.fingerprint, result: ended.result, changes });
-    let Some(ok) = ended.ok else { return Ok(()) };
+    // Whoever is not the host can say that a call ended, and not how.
+    let Some(ok) = ended.ok.filter(|_| !open.foreign) else { return Ok(()) };
     note_tool(run, ended.tool, ok);
     if ended.is_command {
         let exit_code = ended.exit_code.or(ok.then_some(0));

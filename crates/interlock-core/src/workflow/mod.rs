@@ -13,6 +13,7 @@
 //! | what a run knows, whether a guard holds for it | `context.rs`, `guard.rs` |
 //! | where an agent stands, and what its calls left behind | `run.rs` |
 //! | what a call or an event does to that | `machine.rs` |
+//! | whose word counts for what was observed | `hosts.rs` |
 //! | a run that nobody makes, and tests of a workflow as data | `rehearsal.rs`, `scenario.rs` |
 //! | workflows to begin with | `templates.rs` |
 //! | the shape of the document, for editors | `schema.json` |
@@ -24,6 +25,7 @@ mod definition;
 mod endings;
 pub mod graph;
 mod guard;
+mod hosts;
 mod load;
 mod machine;
 mod permits;
@@ -46,6 +48,7 @@ pub use definition::{
     TRANSITIONS_MAX, ToolPattern, Workflow,
 };
 pub use guard::OBSERVED;
+pub use hosts::{Forebear, HostSeen, Lineage, check_host};
 pub use load::{
     CANONICAL_BYTES_MAX, COUNT_MAX, DEPTH_MAX, EVENTS_MAX, FACTS_MAX, FIELD_PARTS_MAX, Format, GUARDS_MAX,
     LINE_BYTES_MAX, LIST_ITEMS_MAX, Limits, Loaded, NAME_CHARS_MAX, PROBLEMS_MAX, PROSE_BYTES_MAX, Problem,

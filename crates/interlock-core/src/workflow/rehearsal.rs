@@ -208,6 +208,7 @@ impl<'a> Rehearsal<'a> {
             at: 0,
             changes,
             left: false,
+            foreign: false,
             fact: fact.map(|name| (name, 0)),
         };
         begin_call(&mut self.run, Some(self.workflow), CallBegun { open, files: Vec::new(), session: String::new() });

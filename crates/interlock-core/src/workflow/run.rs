@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::context::Context;
 use super::definition::{Outcome, StateId, Workflow};
 use super::guard::OBSERVED;
+use super::hosts::{HOSTS_LEN, HostSeen};
 use crate::action::{Millis, Trust};
 use crate::digest::Digest;
 use crate::json::Json;
@@ -61,6 +62,9 @@ pub struct Run {
     /// Sessions that began in the project, the newest last. They stay with it wherever they go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
+    /// Processes that told of calls or began sessions here, the first of them first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostSeen>,
 }
 
 /// Where a run stands.
@@ -172,6 +176,9 @@ pub struct OpenCall {
     /// the agent's back, and their end is told in a later turn.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub left: bool,
+    /// It was told of by a process that is not known to be the host's own: its end is nothing that was observed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub foreign: bool,
     /// The declared fact it is the command of, and the count of changes when it began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,
@@ -334,6 +341,21 @@ impl Run {
             self.sessions.remove(0);
         }
         self.sessions.push(session.to_owned());
+    }
+
+    /// A process tells of this run.
+    pub fn note_host(&mut self, host: &HostSeen) {
+        // Of an earlier start of the machine no process is left.
+        self.hosts.retain(|known| known.boot == host.boot);
+        if let Some(known) = self.hosts.iter_mut().find(|known| known.process == host.process) {
+            *known = host.clone();
+            return;
+        }
+        if self.hosts.len() >= HOSTS_LEN {
+            // The first one stays: who is older than it comes of no call.
+            self.hosts.remove(1);
+        }
+        self.hosts.push(host.clone());
     }
 
     /// The context with what was observed, as the agent may see it.

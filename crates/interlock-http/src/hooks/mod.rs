@@ -21,14 +21,15 @@ use interlock_core::action::{ActionContext, ActionName, Agent, CallFacts, Decisi
 use interlock_core::call::Call;
 use interlock_core::json::quote;
 use interlock_core::ledger::{Body, CallEndReported, Ruled, SessionBound, TurnEnded};
-use interlock_core::workflow::OpenCall;
+use interlock_core::workflow::{HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, ToolResult, read, render, render_unreadable};
 use interlock_runtime::call_gate::CallAsking;
 use interlock_runtime::call_policy::{CallPlace, Executor};
-use interlock_runtime::coding_agents::{Known, Sessions, agent_id, profile, project_of};
+use interlock_runtime::coding_agents::{HostProcesses, Known, Sessions, agent_id, profile, project_of};
 use interlock_runtime::gate::Gate;
 use interlock_runtime::ledger::{Answer, Command, Enrolment, LedgerKey, Recorded, RunChange, StoreFault};
+use interlock_runtime::process::{lineage, remember_parent};
 use tokio::sync::Notify;
 
 pub(crate) use control::state_object;
@@ -54,6 +55,7 @@ const CONTROL_PREFIXES: [&str; 2] = ["interlock", "statewright"];
 pub struct Hooks {
     service: Arc<Service>,
     sessions: Sessions,
+    processes: HostProcesses,
     /// Our own files, and the settings of hosts: no agent may touch them.
     own: Vec<String>,
     /// The home directory of the user, for `~`.
@@ -91,16 +93,20 @@ pub struct HooksSetup {
 pub struct Caller {
     /// The host process behind the hook.
     pub process: Digest,
+    /// The hook itself, where the system tells.
+    pub hook: Option<i32>,
 }
 
 impl Hooks {
     /// Opens the door of a service.
     pub fn new(service: Arc<Service>, setup: HooksSetup) -> Result<Hooks, StoreFault> {
+        remember_parent();
         let sessions = Sessions::load(service.gate.ledger())?;
+        let processes = HostProcesses::load(service.gate.ledger())?;
         let own = own_files(&setup.home, setup.user_home.as_deref());
         let HooksSetup { home, user_home, on_path, token, key, stop } = setup;
         let doctor = home.join(DOCTOR_PROJECT);
-        Ok(Hooks { service, sessions, own, user_home, on_path, key, token, stop, doctor })
+        Ok(Hooks { service, sessions, processes, own, user_home, on_path, key, token, stop, doctor })
     }
 
     fn gate(&self) -> &Arc<Gate> {
@@ -152,7 +158,7 @@ impl Hooks {
         if event.session.len() > NAME_BYTES_MAX {
             return Err(Trouble::Unreadable("the session's name is too long"));
         }
-        let place = self.place(event, pinned)?;
+        let place = self.place(event, pinned, caller)?;
         let nothing = Reply::Pass { context: None };
         match &event.kind {
             Kind::BeforeTool { call, call_id, echo } => self.before(event, &place, call, call_id, *echo, caller),
@@ -192,7 +198,7 @@ impl Hooks {
 
     /// Which agent an event is of: that of the project the host was installed in, that the session began in, or that its
     /// directory belongs to.
-    fn place(&self, event: &HostEvent, pinned: Option<&str>) -> Result<EventPlace, Trouble> {
+    fn place(&self, event: &HostEvent, pinned: Option<&str>, caller: Caller) -> Result<EventPlace, Trouble> {
         let host = event.host.as_str();
         let ledger = self.gate().ledger();
         let known = |path: &str| Known::look_up(ledger, host, path);
@@ -229,12 +235,34 @@ impl Hooks {
         if ledger.agent(&agent)?.is_none() {
             self.enrol(host, &project)?;
         }
-        if self.sessions.project(host, &event.session).is_none() {
-            let bound = SessionBound { session: event.session.clone() };
+        let seen = if is_probe { None } else { self.newly_seen(&event.kind, caller) };
+        let is_new = self.sessions.project(host, &event.session).is_none();
+        if is_new || seen.is_some() {
+            let bound = SessionBound { session: event.session.clone(), host: seen.clone() };
             self.change(&agent, RunChange::BindSession(bound))?;
+        }
+        if is_new {
             self.sessions.bind(ledger, host, &event.session, &project)?;
         }
+        if let Some(seen) = seen {
+            self.processes.note(seen);
+        }
         Ok(EventPlace { agent, project })
+    }
+
+    /// The process behind an event, if it tells of a call or begins a session and was not known.
+    fn newly_seen(&self, kind: &Kind, caller: Caller) -> Option<HostSeen> {
+        let begins = match kind {
+            Kind::SessionStart { .. } => true,
+            Kind::BeforeTool { .. } => false,
+            Kind::AfterTool { .. }
+            | Kind::Prompt
+            | Kind::Stop { .. }
+            | Kind::SubagentStop { .. }
+            | Kind::ConfigChange { .. }
+            | Kind::Notice => return None,
+        };
+        self.processes.newly_seen(caller.process, begins, || lineage(caller.hook?))
     }
 
     /// Whether refusals hold for a host in a project.
@@ -251,7 +279,9 @@ impl Hooks {
             mode: Mode::Observe,
             by: interlock_core::action::Actor { name: "first call".to_owned(), key_id: None },
         };
-        self.note_down(Command::Enrol(Box::new(enrolment))).map(drop)
+        self.note_down(Command::Enrol(Box::new(enrolment)))?;
+        self.service.projects.note(host, project);
+        Ok(())
     }
 
     fn change(&self, agent: &str, change: RunChange) -> Result<Option<Box<Recorded>>, Trouble> {
@@ -308,9 +338,15 @@ impl Hooks {
         let facts = self.facts(event, call, call_id, echo, caller)?;
         let project_own = format!("{}/.interlock", place.project);
         let own: Vec<String> = self.own.iter().cloned().chain([project_own]).collect();
+        // Where refusals hold in its own project, they hold for whatever it touches.
+        let held = match self.mode(&place.agent)? {
+            Mode::Observe => self.service.projects.held(self.gate().ledger(), event.host.as_str())?,
+            Mode::Enforce => Vec::new(),
+        };
         let asking = CallAsking {
             agent: &place.agent,
             facts,
+            held: &held,
             call,
             place: CallPlace {
                 cwd: &event.cwd,
@@ -386,6 +422,7 @@ impl Hooks {
             gist: Some(call.gist(&event.cwd)),
             call_id: call_id.clone(),
             subagent: event.subagent.clone(),
+            foreign: !self.processes.began(caller.process),
         }));
         Ok(facts)
     }

@@ -233,7 +233,7 @@ async fn hook(
             let hooks = Arc::clone(&hooks);
             let work = move || {
                 let process = peer.process.map_or_else(|| host_process(0), host_process);
-                hooks.answer(host, &bytes, project.as_deref(), Caller { process })
+                hooks.answer(host, &bytes, project.as_deref(), Caller { process, hook: peer.process })
             };
             // A panic is a refusal.
             let answered = tokio::task::spawn_blocking(work).await;

@@ -28,8 +28,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Agent, AgentStatus, Charge, Conversation, Decision, Facts, Figures, Millis, Mode, Ruling, RulingError, Status,
-    Ticket, decide, is_violation, price_of,
+    Agent, AgentStatus, Charge, Conversation, Decision, Evidence, Facts, Figures, Millis, Mode, Ruling, RulingError,
+    Status, Ticket, decide, is_violation, price_of,
 };
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
@@ -269,7 +269,7 @@ impl Batch<'_> {
                     decision_id: self.decision_id()?,
                     bundle: bundle.digest(),
                     violation: is_violation(bundle, &agent, &facts, evidence.as_ref(), &ruling),
-                    observed: self.is_observed(&agent, &ruling),
+                    observed: self.is_observed(&agent, &ruling, None),
                     ticket: self.ticket_of(&facts, &ruling, now)?,
                     text: None,
                     facts: None,
@@ -335,9 +335,11 @@ impl Batch<'_> {
         }))
     }
 
-    /// Observe mode covers rulings alone: who may not ask at all is refused in any mode.
-    fn is_observed(&self, agent: &Agent, ruling: &Ruling) -> bool {
-        let observes = agent.mode == Mode::Observe || self.state.bundle.mode() == Mode::Observe;
+    /// Observe mode covers rulings alone: who may not ask at all is refused in any mode. That of an agent ends where a
+    /// project begins in which refusals hold.
+    fn is_observed(&self, agent: &Agent, ruling: &Ruling, evidence: Option<&Evidence>) -> bool {
+        let by_agent = agent.mode == Mode::Observe && !runs::is_held(evidence);
+        let observes = by_agent || self.state.bundle.mode() == Mode::Observe;
         observes && ruling.error.as_ref().is_none_or(|error| error.code != Code::AgentSuspended)
     }
 

@@ -163,7 +163,7 @@ impl Coding {
             _ if random.one_in(2) => {
                 RunChange::TurnEnded(TurnEnded { process: process(random.below(2)), subagent: None })
             }
-            _ => RunChange::BindSession(SessionBound { session: format!("s{}", random.below(3)) }),
+            _ => RunChange::BindSession(SessionBound { session: format!("s{}", random.below(3)), host: None }),
         };
         Command::ChangeRun { agent, change }
     }
@@ -215,6 +215,7 @@ impl Coding {
             process: process(random.below(2)),
             call_id: (!random.one_in(4)).then(|| self.count.to_string()),
             subagent: None,
+            foreign: random.one_in(10),
         }));
         let shell = (tool == "Bash").then(|| *random.pick(&[Effect::ReadOnly, Effect::Write, Effect::Unknown]));
         let fact = (tool == "Bash" && input == 0).then(|| "tests".to_owned());
@@ -251,6 +252,7 @@ impl Coding {
                 known_by: Vec::new(),
                 allowances: matching.map(|allowance| allowance.allowance_id.clone()).collect(),
                 phase,
+                held_in: random.one_in(10).then(|| "/srv/held".to_owned()),
             })),
         };
         let (facts, text) = (Box::new(facts), Some("{}".into()));

@@ -154,6 +154,20 @@ fn entries_of_registered_workflows_of_format_3() {
 }
 
 #[test]
+fn entries_of_host_processes_of_format_4() {
+    let golden = golden("entries-4-hosts.jsonl");
+    assert_eq!(golden.lines().count(), 3);
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(entry.format, 4);
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    for shape in [r#""host":{"process":""#, r#""began":true"#, r#""foreign":true"#, r#""held_in":""#] {
+        assert!(golden.contains(shape), "{shape}");
+    }
+}
+
+#[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
     for (old, new) in [("\"format\":1", "\"format\":5"), ("\"rules\":1", "\"rules\":5")] {

@@ -19,7 +19,7 @@ use interlock_core::ledger::{
     Steer, TokenRotated, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
-use interlock_core::workflow::{Allowance, Context, Ended, Format, Limits, Run, Workflow, load};
+use interlock_core::workflow::{Allowance, Context, Ended, Format, HostSeen, Limits, Run, Workflow, load};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::coding_agents::{self, Sessions};
@@ -258,6 +258,8 @@ struct Ask {
     hostile: bool,
     claims: Usage,
     dry_run: bool,
+    foreign: bool,
+    held_in: Option<&'static str>,
 }
 
 fn ask(tool: &'static str, input: &str) -> Ask {
@@ -279,6 +281,8 @@ fn ask(tool: &'static str, input: &str) -> Ask {
         hostile: false,
         claims: Usage::default(),
         dry_run: false,
+        foreign: false,
+        held_in: None,
     }
 }
 
@@ -313,6 +317,7 @@ impl Ask {
             process: Digest::of(&["process"]),
             call_id: self.call_id.clone(),
             subagent: self.subagent.map(str::to_owned),
+            foreign: self.foreign,
         }));
         let phase = run.position_for(self.session).map(|position| PhaseEvidence {
             workflow: position.workflow,
@@ -339,6 +344,7 @@ impl Ask {
                 known_by: Vec::new(),
                 allowances: self.allowances.clone(),
                 phase,
+                held_in: self.held_in.map(str::to_owned),
             })),
         };
         let text = Some("{\"tool\":\"by hand\"}".into());
@@ -855,7 +861,7 @@ fn a_call_that_nobody_judged_freezes_the_run_until_an_operator_looked() {
         fixture.end(&left, 0);
         assert!(fixture.run().frozen.is_some(), "it has ended once already");
         fixture.steer(Steer::Thaw);
-        let bind = || fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned() }));
+        let bind = || fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned(), host: None }));
         assert!(matches!(bind(), Answer::Recorded(_)) && matches!(bind(), Answer::Done));
     });
 }
@@ -898,6 +904,80 @@ fn a_fact_of_one_run_says_nothing_in_the_next() {
         assert!(fixture.run().seen.facts.is_empty(), "{:?}", fixture.run().seen);
         fixture.event("READY", "{}", None);
         assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);
+    });
+}
+
+#[test]
+fn what_a_stranger_tells_is_nothing_that_was_observed() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        fixture.event("READY", "{}", None);
+        let tests = Ask { fact: Some("tests"), shell: Some(Effect::Unknown), ..ask("Bash", "make test") };
+        let before = fixture.run().seen;
+        let forged = Ask { foreign: true, ..tests.clone() };
+        assert!(fixture.passes(&forged), "it is judged like any other");
+        fixture.end(&forged, 0);
+        let run = fixture.run();
+        assert_eq!(run.seen, before, "neither a fact, nor a command, nor a tool");
+        assert!(run.open.is_empty() && run.frozen.is_none());
+        assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);
+        // It takes facts away as any call does that may change something.
+        let tests = |number: u32| Ask { call_id: Some(format!("tests {number}")), ..tests.clone() };
+        assert!(fixture.passes(&tests(1)));
+        fixture.end(&tests(1), 0);
+        assert_eq!(fixture.run().seen.facts.len(), 1);
+        assert!(fixture.passes(&Ask { foreign: true, fact: None, ..tests(2) }));
+        assert!(fixture.run().seen.facts.is_empty());
+    });
+}
+
+#[test]
+fn a_process_that_tells_of_a_run_is_remembered_once() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let seen = |process: &str, boot: &str, began: bool| HostSeen {
+            process: Digest::of(&[process]),
+            started: 7,
+            boot: Digest::of(&[boot]),
+            group: Digest::of(&["group"]),
+            began,
+        };
+        let bind = |host: HostSeen| {
+            fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned(), host: Some(host) }))
+        };
+        assert!(matches!(bind(seen("a", "boot", false)), Answer::Recorded(_)));
+        assert!(matches!(bind(seen("a", "boot", false)), Answer::Done), "nothing is new");
+        assert!(matches!(bind(seen("a", "boot", true)), Answer::Recorded(_)), "it began a session");
+        assert!(matches!(bind(seen("b", "boot", false)), Answer::Recorded(_)));
+        assert_eq!(fixture.run().hosts, [seen("a", "boot", true), seen("b", "boot", false)]);
+        for number in 0..40 {
+            bind(seen(&number.to_string(), "boot", false));
+        }
+        let run = fixture.run();
+        assert_eq!((run.hosts.len(), run.hosts.first()), (32, Some(&seen("a", "boot", true))), "the first one stays");
+        bind(seen("c", "another boot", true));
+        assert_eq!(fixture.run().hosts, [seen("c", "another boot", true)], "of the last boot nobody is left");
+        assert_eq!(fixture.run().sessions, ["s1"]);
+    });
+}
+
+#[test]
+fn a_project_in_which_refusals_hold_holds_whoever_touches_it() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Observe, BudgetLimits::default());
+        let denied = Ask { rules: Some((Then::Deny, "own")), ..ask("Bash", "rm") };
+        let ruled = fixture.call(&denied);
+        assert!(ruled.observed, "its own project is only observed");
+        let ruled = fixture.call(&Ask { held_in: Some("/srv/held"), ..denied.clone() });
+        assert!(!ruled.observed, "this one is held to refusals");
+        fixture.set_mode(Mode::Enforce);
+        fixture.steer(Steer::Pause(u64::MAX));
+        let denied = |input: &str| Ask { rules: Some((Then::Deny, "own")), ..ask("Bash", input) };
+        let ruled = fixture.call(&denied("a"));
+        assert!(ruled.observed, "its own run is paused");
+        let ruled = fixture.call(&Ask { held_in: Some("/srv/held"), ..denied("b") });
+        assert!(!ruled.observed, "a pause of its own run is none there");
     });
 }
 
@@ -1017,7 +1097,7 @@ fn everything(directory: &Path) -> (Run, String) {
     fixture.agrees(&ticket);
     fixture.allow(Allowance { lifts: vec!["secrets".to_owned()], ..allowance(1, &granted) });
     waits(&fixture, &asks("waits"));
-    fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned() }));
+    fixture.change(RunChange::BindSession(SessionBound { session: "s1".to_owned(), host: None }));
     fixture.steer(Steer::Pause(1));
     fixture.parked("DONE");
     fixture.is_sound();
@@ -1030,7 +1110,7 @@ fn everything(directory: &Path) -> (Run, String) {
 fn a_session_stays_with_its_project_however_many_others_begin() {
     on_every_store(|fixture| {
         fixture.enrol(Mode::Enforce, BudgetLimits::default());
-        fixture.change(RunChange::BindSession(SessionBound { session: "first".to_owned() }));
+        fixture.change(RunChange::BindSession(SessionBound { session: "first".to_owned(), host: None }));
         let sessions = Sessions::load(&fixture.ledger).expect("read");
         for number in 0..10_000 {
             let session = format!("other-{number}");

@@ -637,6 +637,7 @@ impl World<'_> {
             at: self.model.tick,
             changes: asked.changes(),
             left: false,
+            foreign: false,
             fact: asked.fact.map(|fact| (fact.to_owned(), 0)),
         };
         begin_call(&mut self.run, Some(&self.workflow), CallBegun { open, files, session: "s".to_owned() });
@@ -850,6 +851,7 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
         at: 1,
         changes,
         left: false,
+        foreign: false,
         fact: fact.map(|fact| (fact.to_owned(), 0)),
     };
     begin_call(run, Some(workflow), CallBegun { open, files: files.to_vec(), session: "s".to_owned() });

@@ -78,7 +78,8 @@ impl Batch<'_> {
             decision_id: self.decision_id()?,
             bundle: bundle.digest(),
             violation: is_violation(&bundle, &agent, &facts, evidence.as_ref(), &ruling),
-            observed: self.is_observed(&agent, &ruling) || is_paused(&run, &ruling, evidence.as_ref(), now),
+            observed: self.is_observed(&agent, &ruling, evidence.as_ref())
+                || is_paused(&run, &ruling, evidence.as_ref(), now),
             ticket: self.ticket_of(&facts, &ruling, now)?,
             text: None,
             figures: Some(Figures::read(&agent, &Conversation::default(), &facts, now)),
@@ -221,7 +222,8 @@ impl Batch<'_> {
                 (Body::TurnEnded(turn), None)
             }
             RunChange::BindSession(bound) => {
-                if run.sessions.contains(&bound.session) {
+                let is_known = bound.host.as_ref().is_none_or(|host| run.hosts.contains(host));
+                if run.sessions.contains(&bound.session) && is_known {
                     return Ok(Answer::Done);
                 }
                 (Body::SessionBound(bound), None)
@@ -372,12 +374,17 @@ pub(in crate::ledger) fn can_be_steered(workflow: Option<&Workflow>, steer: &Ste
     }
 }
 
+/// Whether a call touches a project in which refusals hold, wherever its session began.
+pub(super) fn is_held(evidence: Option<&Evidence>) -> bool {
+    evidence.and_then(|found| found.call.as_deref()).is_some_and(|call| call.held_in.is_some())
+}
+
 /// A pause covers rulings alone, as observe mode does, and not what protects Interlock itself: a person pauses phases and
 /// questions, not the lock on the levers.
 fn is_paused(run: &Run, ruling: &Ruling, evidence: Option<&Evidence>, now: Millis) -> bool {
     let touches_us = evidence
         .is_some_and(|found| found.rules == Some(Then::Deny) && found.matched.iter().any(|rule| rule == SELF_RULE));
     let paused = run.paused_until.is_some_and(|until| now < until) && ruling.decision != Decision::Approved;
-    let paused = paused && !touches_us;
+    let paused = paused && !touches_us && !is_held(evidence);
     paused && ruling.error.as_ref().is_none_or(|error| error.code != Code::AgentSuspended)
 }
