@@ -3,7 +3,9 @@
 //! A crash at any point leaves the old file or the new one. The temporary file has one name per directory and is
 //! written under the directory's lock, so whoever commits next removes what a crash left behind.
 
+use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use interlock_core::state::{CommitTarget, StateGuard, StateText, VerifiedTransition, target};
@@ -128,6 +130,23 @@ impl StateFiles {
                 format!("the parent directory of target_path cannot be opened: {}", kind_of(&reason))
             }
         }))
+    }
+}
+
+impl PreparedCommit<'_> {
+    /// The place that the target leads to: its directory without links, and its name. Every spelling of a target has
+    /// the same one.
+    pub(crate) fn place(&self) -> Result<String, Denial> {
+        let directory = Path::new(self.target.path()).parent().unwrap_or_else(|| Path::new("/"));
+        let real = fs::canonicalize(directory).ok().filter(|real| self.directory.is_at(real));
+        let real = real.ok_or_else(|| target::refused(MOVED))?;
+        let real = real.to_str().ok_or_else(|| target::refused("the directory of target_path has no name in UTF-8"))?;
+        Ok(format!("{}/{}", real.trim_end_matches('/'), self.target.file_name()))
+    }
+
+    /// Whether another path of a file with this name is one of this very file.
+    pub(crate) fn is_also_at(&self, path: &str) -> bool {
+        Path::new(path).parent().is_some_and(|directory| self.directory.is_at(directory))
     }
 }
 

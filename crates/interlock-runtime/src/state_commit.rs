@@ -39,6 +39,11 @@ pub fn commit_recorded(
     path: &str,
 ) -> Result<String, CommitRefusal> {
     let prepared = files.prepare(current, proposed, path)?;
+    // The ledger knows a file by the place that its path leads to, whatever the spelling: `//`, a link, another root.
+    let place = prepared.place()?;
+    let place = ledger.known_state_file(&place, |other| prepared.is_also_at(other));
+    let place = place.map_err(|_| CommitRefusal::Fault(Code::FaultStore))?;
+    let path = place.as_str();
     let (before, after) = (prepared.transition().current().digest(), prepared.transition().proposed().digest());
     let intent =
         StateIntent { guard: guard.to_owned(), path: path.to_owned(), current: before, proposed: after, first: false };

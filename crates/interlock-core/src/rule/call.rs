@@ -10,7 +10,7 @@ use super::index::{Index, Texts};
 use super::name::{self, ToolPattern};
 use super::pattern::fold_case;
 use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
-use super::subject::{PathText, Subject, UNREADABLE_HOST, fold_name, fold_value};
+use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name, fold_value};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
 use crate::json::Json;
@@ -275,7 +275,7 @@ impl<'a> Asked<'a> {
         let paths: Vec<Option<String>> =
             call.paths.iter().map(|touched| touched.path.as_deref().map(fold_case)).collect();
         let text = |path: &Option<String>| path.clone().map_or(PathText::Unresolvable, PathText::Absolute);
-        let host = |host: &CallHost| host.host.as_deref().map_or(UNREADABLE_HOST.to_owned(), str::to_lowercase);
+        let host = |host: &CallHost| host.host.as_deref().map_or(UNNAMED_HOST.to_owned(), str::to_lowercase);
         let mut subject = Subject {
             arguments: BTreeMap::new(),
             paths: paths.iter().map(text).collect(),

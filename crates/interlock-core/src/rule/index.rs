@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
 use super::pattern::Pattern;
-use super::subject::{PathText, Subject};
+use super::subject::{PathText, Subject, UNREADABLE_HOST};
 
 /// The rules of one name, each filed under one of its conditions.
 #[derive(Debug, Clone, Default)]
@@ -19,6 +19,8 @@ pub(super) struct Index {
     with_command: Vec<usize>,
     /// Those whose command has no word that must be there.
     with_any_command: Vec<usize>,
+    /// All that are filed by a host, for a host that may be any.
+    with_host: Vec<usize>,
     /// All with a path, for a path that may be any.
     with_path: Vec<usize>,
     /// Those with a path on the disk, for a path whose base is not known.
@@ -64,6 +66,7 @@ impl Index {
             self.by_argument.entry(name.clone()).or_default().insert(pattern, position);
         } else if let Some(pattern) = &rule.host {
             self.by_host.insert(pattern, position);
+            self.with_host.push(position);
         } else if let Some(pattern) = &rule.path {
             self.by_path.insert(pattern, position);
             self.with_path.push(position);
@@ -90,6 +93,9 @@ impl Index {
             }
         }
         for host in &subject.hosts {
+            if host == UNREADABLE_HOST {
+                self.with_host.iter().for_each(|position| found(*position, Via::Host(host)));
+            }
             self.by_host.candidates(host, |position| found(position, Via::Host(host)));
         }
         for path in &subject.paths {

@@ -3,6 +3,7 @@
 //! Rules read text, so they yield evidence; `decide` sees only the strictest verdict and the names of what matched.
 //! Finding the rules that match costs the same whether there are ten or ten thousand.
 
+mod address;
 mod call;
 mod command;
 mod index;
@@ -347,7 +348,7 @@ impl Rule {
             Pattern::parse(text, separator).map_err(|error: PatternError| refused(error.to_string()))
         };
         let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
-        let host = source.host.as_ref().map(|host| pattern(&host.to_lowercase(), Separator::None)).transpose()?;
+        let host = source.host.as_ref().map(|host| pattern(&address::canonical(host), Separator::None)).transpose()?;
         let command = source.command.as_deref().map(CommandPattern::parse).transpose().map_err(refused)?;
         let args =
             source.arg.iter().map(|(name, text)| Ok((fold_names(name), pattern(&fold_value(text), Separator::None)?)));
@@ -408,7 +409,7 @@ impl Rule {
                 self.path.as_ref().is_some_and(|pattern| self.meets_path(pattern, path))
             }
             Via::Host(host) => {
-                self.host.as_ref().is_some_and(|pattern| pattern.matches(host)) && self.meets_paths(subject)
+                self.host.as_ref().is_some_and(|pattern| self.meets_host(pattern, host)) && self.meets_paths(subject)
             }
             Via::Value(value) => {
                 self.args.first().is_some_and(|(_, pattern)| pattern.matches(value))
@@ -448,7 +449,12 @@ impl Rule {
     }
 
     fn meets_hosts(&self, subject: &Subject) -> bool {
-        self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| pattern.matches(host)))
+        self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| self.meets_host(pattern, host)))
+    }
+
+    /// A host that nobody can read for certain may be the one a rule objects to, and is none that one allows.
+    fn meets_host(&self, pattern: &Pattern, host: &str) -> bool {
+        if host == UNREADABLE_HOST { self.then != Then::Allow } else { pattern.matches(host) }
     }
 }
 

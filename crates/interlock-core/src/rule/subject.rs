@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::address;
 use super::pattern::fold_case;
 use crate::action::ActionText;
 use crate::json::{self, Content, Value};
@@ -12,7 +13,7 @@ use crate::json::{self, Content, Value};
 /// Parameters that hold a path, whatever it looks like.
 const PATH_NAMES: [&str; 6] = ["path", "file", "directory", "folder", "source", "destination"];
 /// Parameters that hold a host or an address, whatever it looks like.
-const HOST_NAMES: [&str; 6] = ["url", "uri", "host", "endpoint", "domain", "server"];
+pub(super) const HOST_NAMES: [&str; 6] = ["url", "uri", "host", "endpoint", "domain", "server"];
 /// Parameters that hold a command line; the words of their names.
 const COMMAND_WORDS: [&str; 10] =
     ["command", "commands", "cmd", "cmdline", "commandline", "shell", "bash", "script", "args", "argv"];
@@ -20,14 +21,14 @@ const COMMAND_WORDS: [&str; 10] =
 const PLAIN_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Who names more paths, or more hosts, may name any.
 const NAMED_LEN_MAX: usize = 8_192;
-/// Schemes that are written without slashes now and then.
-const NETWORK_SCHEMES: [&str; 6] = ["http", "https", "ws", "wss", "ftp", "ssh"];
 /// No system opens a path that is longer.
 const PATH_BYTES_MAX: usize = 4_096;
 /// Arguments with longer names are known by no rule.
 const NAME_BYTES_MAX: usize = 256;
-/// Stands for a host that two readers could read differently; no rule lists it.
+/// Stands for a host that two readers could read differently; no rule lists it, and every other rule may be about it.
 pub(super) const UNREADABLE_HOST: &str = "\u{1}";
+/// Stands for a host that a call reaches without naming it; no rule lists it.
+pub(super) const UNNAMED_HOST: &str = "\u{2}";
 
 /// Everything in an action that a rule may ask about.
 #[derive(Debug, Default)]
@@ -237,47 +238,11 @@ impl Subject {
 
     /// Every address in a text; the whole of it where an address is expected.
     fn add_hosts(&mut self, text: &str, expected: bool) {
-        let mut rest = text;
-        while let Some((before, after)) = rest.split_once("://") {
-            let scheme = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '+' | '-' | '.')).next();
-            if !scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("file")) {
-                self.add_authority(after);
+        address::hosts_in(text, expected, |host| {
+            if self.hosts.len() <= NAMED_LEN_MAX {
+                self.hosts.insert(host.unwrap_or_else(|| UNREADABLE_HOST.to_owned()));
             }
-            rest = after;
-        }
-        let trimmed = text.trim();
-        // Where an address is expected, there may be a list of them.
-        let is_between = |c: char| expected && (c.is_whitespace() || matches!(c, ',' | ';' | '|'));
-        for one in trimmed.split(is_between).filter(|one| !one.is_empty()) {
-            let bare = one.split_once(':').and_then(|(scheme, after)| {
-                let known = NETWORK_SCHEMES.iter().any(|known| scheme.eq_ignore_ascii_case(known));
-                (known && !after.starts_with("//")).then_some(after)
-            });
-            let address = one.starts_with("//") || one.starts_with("\\\\") || expected;
-            if let Some(after) = bare {
-                self.add_authority(after.trim_start_matches(['/', '\\']));
-            } else if address && !one.contains("://") {
-                self.add_authority(one.trim_start_matches(['/', '\\']));
-            }
-        }
-    }
-
-    /// The host that the beginning of a text names.
-    fn add_authority(&mut self, rest: &str) {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or("");
-        let authority = authority.split(char::is_whitespace).next().unwrap_or("");
-        let odd = |c: char| c.is_control() || !c.is_ascii() || matches!(c, '\\' | '%' | '"' | '<' | '>' | '{' | '}');
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        let host = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-            Some((address, _)) => address,
-            None => host.split(':').next().unwrap_or(""),
-        };
-        let host = host.trim_end_matches(['.', ',', ';', ')', '\'']).to_ascii_lowercase();
-        // Readers disagree about these, so whatever is listed, this is not.
-        let unreadable = authority.contains(odd) || host.is_empty();
-        if self.hosts.len() <= NAMED_LEN_MAX {
-            self.hosts.insert(if unreadable { UNREADABLE_HOST.to_owned() } else { host });
-        }
+        });
     }
 }
 

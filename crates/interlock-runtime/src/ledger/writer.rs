@@ -1,6 +1,6 @@
 //! The writer: one thread, one queue, one store. It drains the queue, runs the batch, and answers after the commit.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -125,6 +125,8 @@ struct Shared {
     /// Told that the ledger is not available, and why.
     on_fault: Mutex<Option<Alarm>>,
     ids: DecisionIds,
+    /// The state files on record, by name; read when first asked for.
+    state_files: Mutex<Option<HashMap<String, BTreeSet<String>>>>,
 }
 
 type Notify = Box<dyn Fn() + Send>;
@@ -195,6 +197,7 @@ impl Ledger {
             long_reader: Mutex::new(store.reader()?),
             on_fault: Mutex::new(None),
             ids: state.ids,
+            state_files: Mutex::new(None),
         });
         let now = Instant::now();
         let writer = Writer {
@@ -430,6 +433,31 @@ impl Ledger {
     pub fn open_commits(&self) -> Result<Vec<(String, OpenIntent)>, StoreFault> {
         let heads = lock(&self.shared.reader).heads()?;
         Ok(heads.into_iter().filter_map(|(path, head)| Some((path, head.open?))).collect())
+    }
+
+    /// The path under which a state file is on record, or will be. Files that were recorded by another spelling keep it:
+    /// `is_same` tells whether another path with the same last name leads to the same file.
+    pub fn known_state_file(&self, place: &str, is_same: impl Fn(&str) -> bool) -> Result<String, StoreFault> {
+        let name_of = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        let mut state_files = lock(&self.shared.state_files);
+        let known = match &mut *state_files {
+            Some(known) => known,
+            None => {
+                let mut known: HashMap<String, BTreeSet<String>> = HashMap::new();
+                for (path, _) in lock(&self.shared.reader).heads()? {
+                    known.entry(name_of(&path)).or_default().insert(path);
+                }
+                state_files.insert(known)
+            }
+        };
+        let known = known.entry(name_of(place)).or_default();
+        if !known.contains(place) {
+            if let Some(other) = known.iter().find(|other| is_same(other)) {
+                return Ok(other.clone());
+            }
+            known.insert(place.to_owned());
+        }
+        Ok(place.to_owned())
     }
 
     /// The bytes of an entry.

@@ -35,6 +35,12 @@ impl HeldDirectory {
         Ok(HeldDirectory::new(rustix::fs::open(path, flags, Mode::empty())?, None))
     }
 
+    /// Whether a path leads to this very directory.
+    pub(crate) fn is_at(&self, path: &std::path::Path) -> bool {
+        let (Ok(held), Ok(found)) = (rustix::fs::fstat(&self.descriptor), rustix::fs::stat(path)) else { return false };
+        (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
+    }
+
     /// Another handle to the same directory, with a lock of its own.
     fn reopen(&self) -> io::Result<OwnedFd> {
         Ok(rustix::fs::openat(

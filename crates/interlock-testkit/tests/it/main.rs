@@ -1,5 +1,6 @@
 //! The tests of core and runtime, in one binary.
 
+mod addresses;
 mod attestation;
 mod bad_requests;
 mod bundles;

@@ -32,8 +32,10 @@ impl World {
     fn serve(&self) -> Server {
         let bundle = format!(
             "[guards.steps]\nrequired_schema = {{type = \"object\", properties = {{n = {{type = \"integer\"}}}}, required = [\"n\"]}}\n\
-             transition_rules = {{monotonic_integer_paths = [\"$.n\"]}}\nallowed_commit_roots = [{}]\n",
-            quote(&self.path("states"))
+             transition_rules = {{monotonic_integer_paths = [\"$.n\"]}}\nallowed_commit_roots = [{}, {}, {}]\n",
+            quote(&self.path("states")),
+            quote(&self.path("other")),
+            quote(&self.path("")),
         );
         let bundle = Bundle::load(&bundle, &BTreeMap::new(), false).expect("a bundle");
         let store = SqliteStore::open(Path::new(&self.path("data"))).expect("a store");
@@ -41,9 +43,13 @@ impl World {
     }
 
     fn commit(&self, server: &Server, from: u64, to: u64) -> String {
+        self.commit_to(server, from, to, &self.path("states/a.json"))
+    }
+
+    fn commit_to(&self, server: &Server, from: u64, to: u64, path: &str) -> String {
         let body = format!(
             r#"{{"guard":"steps","current_state_json":"{{\"n\":{from}}}","proposed_state_json":"{{\"n\": {to}}}","target_path":{}}}"#,
-            quote(&self.path("states/a.json"))
+            quote(path)
         );
         let headers = [("x-api-key", OPERATOR_KEY)];
         server.client().send("POST", "/state/verify", &headers, &body).expect("an answer").body
@@ -92,6 +98,63 @@ fn a_file_that_changed_or_vanished_behind_its_back_is_refused() {
     assert_eq!(world.file(), None);
     fs::write(world.path("states/a.json"), r#"{"n":2}"#).expect("put back");
     assert!(world.commit(&server, 2, 3).contains("VERIFIED"), "and goes on once it is back");
+    drop(server);
+    world.is_sound();
+}
+
+/// A file has one head, however its path is spelled; a head that was recorded under another spelling stays its head.
+#[test]
+fn every_spelling_of_a_path_finds_the_same_head() {
+    let world = World::new();
+    std::os::unix::fs::symlink("states", world.path("link")).expect("a link beneath a root");
+    std::os::unix::fs::symlink("states", world.path("other")).expect("a root that is a link");
+    let spellings = |world: &World| -> Vec<String> {
+        [
+            "states//a.json",
+            "states/./a.json",
+            "/states/a.json",
+            "./states/.//a.json",
+            "link/a.json",
+            "link//a.json",
+            "other/a.json",
+        ]
+        .iter()
+        .map(|name| world.path("").trim_end_matches('/').to_owned() + "/" + name)
+        .collect()
+    };
+    let server = world.serve();
+    assert!(world.commit(&server, 1, 5).contains("VERIFIED"));
+    // Rolled back behind the ledger's back: no spelling goes on from there.
+    fs::write(world.path("states/a.json"), r#"{"n":1}"#).expect("changed");
+    for path in spellings(&world) {
+        let answer = world.commit_to(&server, 1, 2, &path);
+        assert!(answer.contains("QWED-AGENT-STATE-107"), "{path}: {answer}");
+    }
+    fs::write(world.path("states/a.json"), r#"{"n":5}"#).expect("put back");
+    for (from, path) in (5..).zip(spellings(&world)) {
+        let answer = world.commit_to(&server, from, from + 1, &path);
+        assert!(answer.contains("VERIFIED") && answer.contains(&quote(&path)), "{path}: {answer}");
+    }
+    drop(server);
+    world.is_sound();
+
+    let world = World::new();
+    std::os::unix::fs::symlink("states", world.path("link")).expect("a link beneath a root");
+    std::os::unix::fs::symlink("states", world.path("other")).expect("a root that is a link");
+    fs::write(world.path("states/a.json"), r#"{"n":3}"#).expect("a state");
+    let before = world.path("states") + "//a.json";
+    let server = world.serve();
+    let (current, proposed) = (Digest::of_bytes(b"{\"n\":2}"), Digest::of_bytes(b"{\"n\":3}"));
+    let intent = StateIntent { guard: "steps".to_owned(), path: before, current, proposed, first: false };
+    assert!(matches!(server.ledger.submit_and_wait(Command::BeginState(intent)), Answer::Recorded(_)));
+    assert_eq!(settle_open_commits(&server.ledger), Ok(1));
+    drop(server);
+    let server = world.serve();
+    fs::write(world.path("states/a.json"), r#"{"n":1}"#).expect("rolled back");
+    assert!(world.commit(&server, 1, 2).contains("QWED-AGENT-STATE-107"), "the head of an older ledger holds");
+    fs::write(world.path("states/a.json"), r#"{"n":3}"#).expect("put back");
+    assert!(world.commit(&server, 3, 4).contains("VERIFIED"));
+    assert!(world.commit_to(&server, 4, 5, &(world.path("link") + "/a.json")).contains("VERIFIED"));
     drop(server);
     world.is_sound();
 }

@@ -687,7 +687,7 @@ fn gives_script(arguments: &[Argument]) -> bool {
 fn hosts(words: &mut Collected, run: &Run<'_>, name: &str, spec: Option<&super::table::Spec>) {
     for argument in run.arguments {
         for text in argument.texts() {
-            if text.contains("://") {
+            if text.contains(':') {
                 hosts_in(text, false).into_iter().for_each(|host| words.reach(host));
             }
         }

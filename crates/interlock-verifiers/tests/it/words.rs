@@ -106,6 +106,10 @@ fn hosts_and_directories_are_listed() {
         ("cat < /dev/tcp/a.example/80", vec!["a.example"]),
         ("curl $x", vec!["?"]),
         ("echo https://a.example", vec![]),
+        ("curl https://a.example/ --url https:/evil.example", vec!["?", "a.example", "evil.example"]),
+        ("curl $'https://a.example\\t@evil.example/'", vec!["?", "a.example", "evil.example"]),
+        ("curl 'https://a.example @evil.example/'", vec!["?", "a.example", "evil.example"]),
+        ("curl 'https://a.example\\@evil.example/'", vec!["?", "a.example", "evil.example"]),
     ] {
         assert_eq!(hosts(line), expected, "`{line}`");
     }
