@@ -151,7 +151,7 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
             Token::Name(name) if name == "system" => {
                 return walk.add(Label::Unknown, run.name, span, "the program runs commands");
             }
-            Token::Name(_) | Token::Text(_) | Token::Other => {}
+            Token::Name(_) | Token::Text(_) | Token::Joins | Token::Other => {}
             Token::Sign('(' | '[') => depth = depth.saturating_add(1),
             Token::Sign(')' | ']') => depth = depth.saturating_sub(1),
             Token::Sign(';' | '\n' | '{' | '}') => {
@@ -206,8 +206,20 @@ enum Token {
     Text(String),
     /// `>` stands for `>>` too; `|` for `|&`. Signs that are none of ours are [`Token::Other`].
     Sign(char),
+    /// An operator after which a line goes on: `&&`, `||`, and of some `?` and `:`.
+    Joins,
     /// A number, a pattern, another operator.
     Other,
+}
+
+/// Whether a statement goes on after a line that ends with this.
+fn goes_on(token: Option<&Token>) -> bool {
+    match token {
+        Some(Token::Sign(sign)) => matches!(sign, ',' | '{'),
+        Some(Token::Name(name)) => matches!(name.as_str(), "do" | "else"),
+        Some(Token::Joins) => true,
+        Some(Token::Text(_) | Token::Other) | None => false,
+    }
 }
 
 fn tokens(program: &str) -> Option<Vec<Token>> {
@@ -217,6 +229,8 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
         match byte {
             b' ' | b'\t' | b'\r' => cursor.skip(1),
             b'\\' if matches!(cursor.peek_at(1), Some(b'\n')) => cursor.skip(2),
+            b'\\' if cursor.looking_at("\\\r\n") => cursor.skip(3),
+            b'\n' if goes_on(tokens.last()) => cursor.skip(1),
             b'#' => {
                 cursor.take_while(|byte| byte != b'\n');
             }
@@ -230,9 +244,13 @@ fn tokens(program: &str) -> Option<Vec<Token>> {
                 pattern(&mut cursor)?;
                 tokens.push(Token::Other);
             }
-            b'|' if cursor.looking_at("||") => {
+            b'|' | b'&' if cursor.looking_at("||") || cursor.looking_at("&&") => {
                 cursor.skip(2);
-                tokens.push(Token::Other);
+                tokens.push(Token::Joins);
+            }
+            b'?' | b':' => {
+                cursor.skip(1);
+                tokens.push(Token::Joins);
             }
             b'|' => {
                 cursor.skip(1);
@@ -302,7 +320,7 @@ fn is_value(token: Option<&Token>) -> bool {
                 | "exit"
         ),
         Some(Token::Text(_) | Token::Sign(')' | ']' | '0')) => true,
-        Some(Token::Sign(_) | Token::Other) | None => false,
+        Some(Token::Sign(_) | Token::Joins | Token::Other) | None => false,
     }
 }
 

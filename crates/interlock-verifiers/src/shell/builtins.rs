@@ -188,7 +188,9 @@ fn names(walk: &mut Walk<'_, '_>, run: &Run<'_>, arguments: &[Argument]) {
     for argument in arguments {
         // `a[0]` looks like a pattern for names of files, and is a text all the same.
         let written = argument.known_text().or_else(|| argument.has_glob.then_some(argument.prefix()));
-        match written.filter(|text| argument.known_text().is_some() || *text == argument.skeleton()) {
+        // The name of a file that a pattern becomes can have a subscript that runs something.
+        let is_written = |text: &&str| !text.contains(['*', '?']) && *text == argument.skeleton();
+        match written.filter(|text| argument.known_text().is_some() || is_written(text)) {
             Some(text) if text.starts_with('-') => {}
             Some(text) => {
                 let name = text.split('=').next().unwrap_or("").trim_end_matches('+').to_owned();
@@ -228,10 +230,15 @@ fn test(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             let operand = run.arguments.get(at.saturating_add(1));
             match operand.map(|operand| (operand.known_text().unwrap_or(operand.prefix()), operand.skeleton())) {
                 Some(("]", _)) => {}
-                Some((text, skeleton)) if text == skeleton => walk.variable_text(text, run.name, &run.span),
+                Some((text, skeleton)) if text == skeleton && !operand.is_some_and(becomes_names) => {
+                    walk.variable_text(text, run.name, &run.span)
+                }
                 Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "text that is evaluated a second time"),
             }
         }
+    }
+    if run.arguments.iter().any(|argument| argument.has_glob && argument.may_become(&["-v", "-R"])) {
+        walk.add(Label::Unknown, run.name, &run.span, "a pattern that can become text that is evaluated");
     }
     // A single word that becomes two can be `-v NAME`.
     let operands: Vec<&Argument> = run.arguments.iter().filter(|argument| argument.known_text() != Some("]")).collect();
@@ -244,9 +251,18 @@ fn test(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     harmless(walk, run);
 }
 
+/// Whether an argument is a pattern, and not only a name with a subscript.
+fn becomes_names(argument: &Argument) -> bool {
+    argument.has_glob && argument.prefix().contains(['*', '?'])
+}
+
 fn printf(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let first = run.arguments.first();
-    if first.is_some_and(|first| first.splits && first.is_assigned && first.prefix().is_empty()) {
+    let names_variable = |first: &Argument| {
+        let is_split = first.splits && first.is_assigned && first.prefix().is_empty();
+        is_split || first.has_glob && first.may_be_option
+    };
+    if first.is_some_and(names_variable) {
         walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could name a variable");
     }
     if let Some(rest) = first.and_then(Argument::known_text).and_then(|text| text.strip_prefix("-v")) {

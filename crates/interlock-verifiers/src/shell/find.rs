@@ -23,6 +23,12 @@ const WITH_ONE: &[&str] = &[
     "-uid", "-used", "-user", "-wholename", "-xtype", "-files0-from", "-D", "-Bmin", "-Btime", "-flags", "-depth",
 ];
 
+/// Actions that do more than print.
+#[rustfmt::skip]
+const ACTIONS: &[&str] = &[
+    "-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls",
+];
+
 /// Runs `find`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let mut at = 0usize;
@@ -30,7 +36,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     while let Some(argument) = run.arguments.get(at) {
         at = at.saturating_add(1);
         let Some(text) = argument.known_text() else {
-            if argument.has_glob && !argument.prefix().starts_with('-') {
+            if argument.has_glob && !argument.prefix().starts_with('-') && !argument.may_become(ACTIONS) {
                 continue;
             }
             walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
@@ -62,7 +68,10 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             }
             _ if newer || WITH_ONE.contains(&text) && text != "-depth" => {
                 let operand = run.arguments.get(at);
-                if operand.is_some_and(|operand| operand.known_text().is_none() && !operand.has_glob) {
+                let is_known = |operand: &Argument| {
+                    operand.known_text().is_some() || operand.has_glob && !operand.may_become(ACTIONS)
+                };
+                if operand.is_some_and(|operand| !is_known(operand)) {
                     walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known");
                 }
                 at = at.saturating_add(1);

@@ -17,6 +17,8 @@ const READING: [&str; 8] = [
 ];
 /// Options by which a setting is changed that the first operand names.
 const CHANGING: [&str; 5] = ["--unset", "--unset-all", "--add", "--replace-all", "--append"];
+/// The verbs of newer versions.
+const VERBS: [&str; 7] = ["list", "get", "set", "unset", "rename-section", "remove-section", "edit"];
 /// Options that say where, or how values look.
 #[rustfmt::skip]
 const PLAIN: [&str; 21] = [
@@ -61,11 +63,15 @@ impl<'a> Given<'a> {
             let Some(text) = argument.known_text() else {
                 given.may_have_options |= argument.may_be_option || argument.splits;
                 given.operands.push(argument);
-                continue;
+                break;
             };
             if text.len() < 2 || !text.starts_with('-') {
+                let is_verb = given.operands.is_empty() && VERBS.contains(&text);
                 given.operands.push(argument);
-                continue;
+                if is_verb {
+                    continue;
+                }
+                break;
             }
             let (option, attached) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
             given.reads |= READING.contains(&option);
@@ -88,6 +94,8 @@ impl<'a> Given<'a> {
                 _ => given.has_odd_options |= !is_known,
             }
         }
+        // Options end at the first operand: what follows are operands, whatever they look like.
+        given.operands.extend(words);
         given
     }
 

@@ -10,6 +10,7 @@
 //! | the effects of a script | `walk.rs`, `jobs.rs`, `expand.rs`, `effort.rs` |
 //! | builtins of the shell | `builtins.rs` |
 //! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
+//! | subcommands of git | `git.toml`; what no table can tell: `git.rs`, `git_config.rs`, `git_settings.rs` |
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
 //! | what workflows ask about lines | `judge.rs` |

@@ -1,4 +1,7 @@
 //! Options and operands of a call, read by a command's own grammar.
+//!
+//! What makes a call harmless counts only as long as nothing else in the call can take it back: its negation, another
+//! mode behind it, an option that is not known here.
 
 use super::Label;
 use super::reduce::Argument;
@@ -11,8 +14,16 @@ pub(super) struct Call<'a> {
     pub(super) effects: Vec<(Label, usize)>,
     /// Arguments of options that name files which are written.
     pub(super) outputs: Vec<Argument>,
-    /// An option that makes the whole call read only.
+    /// An option makes the whole call read only, and nothing takes that back.
     pub(super) is_lowered: bool,
+    /// An option that makes the whole call read only.
+    lowers: bool,
+    /// The mode that was named last makes the whole call read only.
+    in_mode: bool,
+    /// Something that may undo either.
+    is_taken_back: bool,
+    /// An option that is not in the list.
+    pub(super) has_unlisted: bool,
     /// The operands.
     pub(super) operands: Vec<&'a Argument>,
     /// Where the operands begin, for commands whose options end there.
@@ -67,7 +78,17 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
             call.splits |= argument.splits;
         }
     }
+    call.is_lowered = (call.lowers || call.in_mode) && !call.is_taken_back;
     call
+}
+
+/// An option that is not in the list: harmless only where any is, and there it may still be one that undoes another.
+fn unlisted(spec: &Spec, here: usize, call: &mut Call<'_>) {
+    call.is_taken_back = true;
+    call.has_unlisted = true;
+    if !spec.is_open {
+        call.effects.push((Label::Unknown, here));
+    }
 }
 
 /// The arguments of one option, wherever it is given: attached or the next word, in a bundle, abbreviated. `None` for one
@@ -91,12 +112,16 @@ pub(super) fn values(
         if let Some(option) = text.strip_prefix("--") {
             let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
             let is_another = name != long && spec.is_some_and(|spec| spec.options.contains_key(&format!("--{name}")));
-            if long.starts_with(name) && !is_another || name == long {
+            let is_it = long.starts_with(name) && !is_another || name == long;
+            if is_it {
                 found.push(match value {
                     Some(value) => is_whole.then(|| value.to_owned()),
                     None => next(),
                 });
             }
+            // The argument of another option is none.
+            let takes = spec.and_then(|spec| spec.options.get(text)).map(|option| option.takes);
+            at = at.saturating_add(usize::from(!is_it && takes == Some(Takes::Argument)));
             continue;
         }
         let Some(bundle) = text.strip_prefix('-') else { continue };
@@ -164,34 +189,38 @@ fn long(
         match (other, letter) {
             (Some(option), _) if option.takes == Takes::Argument && attached.is_none() => {
                 let next = next_value(arguments, at, call);
-                apply(*option, next, here, call);
+                apply(spec, *option, next, here, call);
             }
             (Some(option), _) => {
-                apply(*option, attached.map(|value| Argument::known(value, argument.span.clone())), here, call);
+                apply(spec, *option, attached.map(|value| Argument::known(value, argument.span.clone())), here, call);
             }
             (None, Some(option)) if option.takes != Takes::Nothing => {
                 let value = text.get(2..).unwrap_or("");
-                apply(*option, Some(Argument::known(value, argument.span.clone())), here, call);
+                apply(spec, *option, Some(Argument::known(value, argument.span.clone())), here, call);
             }
-            (None, _) if spec.is_open => {}
-            (None, _) => call.effects.push((Label::Unknown, here)),
+            (None, _) => unlisted(spec, here, call),
         }
+        return;
+    }
+    if exact.is_none()
+        && spec.negates
+        && attached.is_none()
+        && let Some(negated) = negated(spec, name)
+    {
+        call.is_taken_back |= matches!(negated.does, Does::Lowers | Does::Mode);
         return;
     }
     // Programs take an abbreviation for the option it begins; of several, the worst.
     let abbreviated = || {
-        let mut found: Vec<Opt> =
-            spec.options.iter().filter(|(option, _)| option.starts_with(name)).map(|(_, option)| *option).collect();
-        found.sort_by_key(|option| severity(option.does));
-        found.pop()
+        let begun = spec.options.range(name.to_owned()..).take_while(|(option, _)| option.starts_with(name));
+        begun.map(|(_, option)| *option).max_by_key(|option| (option.does.worst(), !is_lowering(option.does)))
     };
     let option = exact.or_else(|| (name.len() > 2 && name.starts_with("--")).then(abbreviated).flatten());
-    let Some(option) = option else {
-        if !spec.is_open {
-            call.effects.push((Label::Unknown, here));
-        }
-        return;
-    };
+    let Some(option) = option else { return unlisted(spec, here, call) };
+    // `--dry-run=false`: some programs read that.
+    if attached.is_some() && option.takes == Takes::Nothing && is_lowering(option.does) {
+        return unlisted(spec, here, call);
+    }
     let value = match (option.takes, attached) {
         (Takes::Argument, None) => next_value(arguments, at, call),
         (_, Some(value)) => match argument.known_text() {
@@ -200,7 +229,13 @@ fn long(
         },
         (Takes::Nothing | Takes::MaybeAttached, None) => None,
     };
-    apply(option, value, here, call);
+    apply(spec, option, value, here, call);
+}
+
+/// The option that `--no-NAME` takes back, where a program has one for every option.
+fn negated(spec: &Spec, name: &str) -> Option<Opt> {
+    let name = name.strip_prefix("--no-")?;
+    spec.options.get(&format!("--{name}")).copied()
 }
 
 /// Options of one letter, one after the other.
@@ -209,8 +244,11 @@ fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &
     while let Some(letter) = rest.next() {
         let Some(option) = spec.options.get(&format!("-{letter}")) else {
             let is_number = letter.is_ascii_digit() && spec.options.contains_key("-NUM");
-            if !spec.is_open && !is_number {
-                call.effects.push((Label::Unknown, here));
+            if is_number {
+                continue;
+            }
+            unlisted(spec, here, call);
+            if !spec.is_open {
                 return;
             }
             continue;
@@ -220,22 +258,22 @@ fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &
         let value = match option.takes {
             Takes::Nothing => None,
             Takes::MaybeAttached => {
-                apply(*option, None, here, call);
+                apply(spec, *option, None, here, call);
                 return;
             }
             Takes::Argument if attached.is_empty() && is_whole => {
                 let next = next_value(arguments, at, call);
-                apply(*option, next, here, call);
+                apply(spec, *option, next, here, call);
                 return;
             }
             Takes::Argument => {
                 let span = arguments.get(here).map(|argument| argument.span.clone()).unwrap_or_default();
                 let value = if is_whole { Argument::known(attached, span) } else { Argument::unknown(span) };
-                apply(*option, Some(value), here, call);
+                apply(spec, *option, Some(value), here, call);
                 return;
             }
         };
-        apply(*option, value, here, call);
+        apply(spec, *option, value, here, call);
     }
 }
 
@@ -249,22 +287,23 @@ fn next_value(arguments: &[Argument], at: &mut usize, call: &mut Call<'_>) -> Op
     next
 }
 
-fn apply(option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
+fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
     match option.does {
         Does::Effect(Label::ReadOnly) => {}
         Does::Effect(label) => call.effects.push((label, here)),
+        Does::Asks => call.effects.push((Label::Unknown, here)),
         Does::WritesArgument => match value {
             Some(value) => call.outputs.push(value),
             None => call.effects.push((Label::Write, here)),
         },
-        Does::Lowers => call.is_lowered = true,
+        // Programs that work through their arguments did the ones before already.
+        Does::Lowers | Does::Mode if spec.is_leading && call.first_operand.is_some() => {}
+        Does::Lowers => call.lowers = true,
+        Does::Mode => call.in_mode = true,
+        Does::Raises => call.in_mode = false,
     }
 }
 
-fn severity(does: Does) -> Label {
-    match does {
-        Does::Effect(label) => label,
-        Does::WritesArgument => Label::Write,
-        Does::Lowers => Label::ReadOnly,
-    }
+fn is_lowering(does: Does) -> bool {
+    matches!(does, Does::Lowers | Does::Mode)
 }

@@ -86,6 +86,20 @@ impl Argument {
         Argument { may_be_option: true, splits: true, span, ..Argument::default() }
     }
 
+    /// Whether it is not known and can become one of these words, as far as a pattern tells.
+    pub(super) fn may_become(&self, words: &[&str]) -> bool {
+        if self.text.is_some() || !self.may_be_option {
+            return false;
+        }
+        let pattern = self.prefix();
+        if !self.has_glob || pattern != self.skeleton() {
+            return true;
+        }
+        let is_sign = |letter: char| matches!(letter, '*' | '?' | '[' | ']');
+        let tail = pattern.rsplit(is_sign).next().unwrap_or("");
+        words.iter().any(|word| word.ends_with(tail))
+    }
+
     /// The text, if it is known.
     pub(super) fn known_text(&self) -> Option<&str> {
         self.text.as_deref()
@@ -177,6 +191,22 @@ pub(super) fn has_glob(word: &Word) -> bool {
     })
 }
 
+/// Whether a pattern can become the name of a file that begins with a dash: `*`, `?x`, `[!a]*`, and not `[a-z]*`.
+pub(super) fn may_become_option(pattern: &str) -> bool {
+    match pattern.as_bytes().first() {
+        Some(b'*' | b'?') => true,
+        Some(b'[') => {
+            let class = pattern.get(1..).and_then(|rest| rest.split_once(']')).map(|(class, _)| class.as_bytes());
+            let Some(class) = class else { return true };
+            // Letters and digits, alone or from one to another.
+            let plain = |at: usize| class.get(at).is_some_and(u8::is_ascii_alphanumeric);
+            let between = |at: usize| at.checked_sub(1).is_some_and(plain) && plain(at.saturating_add(1));
+            class.is_empty() || !(0..class.len()).all(|at| plain(at) || class.get(at) == Some(&b'-') && between(at))
+        }
+        _ => false,
+    }
+}
+
 fn prefix(word: &Word, values: &Values) -> String {
     let mut prefix = String::new();
     for part in &word.parts {
@@ -260,8 +290,8 @@ fn may_be_option(word: &Word, values: &Values) -> bool {
     for part in &word.parts {
         match part {
             Part::Text { text, quoted: _ } if text.is_empty() => {}
-            // A pattern for names; one that begins with a dash is asking for options.
-            Part::Text { text, .. } => return text.starts_with('-'),
+            // The names of files that a pattern becomes are options if they begin with a dash.
+            Part::Text { text, quoted } => return text.starts_with('-') || !quoted && may_become_option(text),
             Part::Parameter(parameter) => {
                 if values.may_be_option(parameter) {
                     return true;

@@ -54,6 +54,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                     if !option.is_some_and(|option| PLAIN_OPTIONS.contains(&option)) {
                         walk.add(Label::Unknown, run.name, &run.span, "an option that changes what words become");
                     }
+                    if option == Some("noexec") {
+                        checks_only = text.starts_with('-');
+                    }
                     if matches!(option, None | Some("allexport" | "keyword")) {
                         return;
                     }

@@ -147,10 +147,20 @@ fn by_table(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, arguments: &[Ar
     judge(walk, run, spec, &call, arguments, name);
 }
 
-fn by_verb(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
+pub(super) fn by_verb(
+    walk: &mut Walk<'_, '_>,
+    run: &Run<'_>,
+    spec: &Spec,
+    call: &Call<'_>,
+    arguments: &[Argument],
+    name: &str,
+) {
     for (effect, at) in &call.effects {
         let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
         walk.add(*effect, name, span, option_why(*effect));
+    }
+    for output in &call.outputs {
+        walk.writes(output, name, &output.span);
     }
     let Some(at) = call.first_operand else {
         let why = spec.why.clone().unwrap_or_else(|| effect_why(spec.effect).to_owned());
@@ -231,7 +241,14 @@ fn names_destruction(run: &Run<'_>) -> bool {
     CLOUD.contains(&run.name) && words.any(|text| destroys(text) || by_method(text))
 }
 
-fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
+pub(super) fn judge(
+    walk: &mut Walk<'_, '_>,
+    run: &Run<'_>,
+    spec: &Spec,
+    call: &Call<'_>,
+    arguments: &[Argument],
+    name: &str,
+) {
     for (effect, at) in &call.effects {
         let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
         walk.add(*effect, name, span, option_why(*effect));
@@ -243,9 +260,7 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, a
         return wrapped(walk, run, spec, call, arguments, name);
     }
     let base = if call.is_lowered { Label::ReadOnly } else { spec.effect };
-    let has_worse = !spec.is_open || spec.worst_option() > Label::ReadOnly;
-    let writes_anyway = spec.operands == Operands::Outputs && !call.operands.is_empty();
-    if call.may_have_options && base == Label::ReadOnly && has_worse && !writes_anyway {
+    if call.may_have_options && has_worse(spec, base, call) {
         walk.add(
             Label::Unknown,
             name,
@@ -262,10 +277,25 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, a
         // A reason that begins with an option is about that.
         (Some(why), false) if !why.starts_with('-') => why.clone(),
         (Some(_), false) => effect_why(own).to_owned(),
+        (Some(why), true) if spec.effect == Label::ReadOnly && spec.operands != Operands::Outputs => why.clone(),
         (Some(_) | None, true) => "only shows what it would do".to_owned(),
         (None, false) => effect_why(own).to_owned(),
     };
     walk.add(own, name, &run.span, why);
+}
+
+/// Whether an option that is not known could make a call worse than it is.
+fn has_worse(spec: &Spec, base: Label, call: &Call<'_>) -> bool {
+    let worst = spec.worst_option();
+    match base {
+        Label::ReadOnly if call.is_lowered => worst > Label::ReadOnly || spec.can_raise(),
+        // What it writes anyway is judged by where.
+        Label::ReadOnly if spec.operands == Operands::Outputs && !call.operands.is_empty() => worst >= Label::Unknown,
+        // Of git the options are known where a subcommand can come out as harmless.
+        Label::ReadOnly => worst > Label::ReadOnly || !spec.is_open && !spec.negates,
+        Label::Write | Label::Network => worst >= Label::Unknown,
+        Label::Unknown | Label::Destructive => false,
+    }
 }
 
 fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, name: &str) {
@@ -283,9 +313,18 @@ fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>
         }
         Operands::SecondIsOutput => match call.operands.get(1) {
             Some(output) => walk.writes(output, name, &output.span),
-            None if call.splits => walk.add(Label::Write, name, &run.span, "an argument that can name an output"),
+            None if call.splits || call.operands.iter().any(|operand| operand.has_glob) => {
+                walk.add(Label::Write, name, &run.span, "an argument that can name an output");
+            }
             None => {}
         },
+        Operands::Made | Operands::SecondIsMade => {
+            let first = usize::from(spec.operands == Operands::SecondIsMade);
+            let several = call.splits || call.operands.iter().any(|operand| operand.has_glob);
+            if call.operands.len() > first || several && !call.operands.is_empty() {
+                walk.add(Label::Write, name, &run.span, "an operand that names what is made");
+            }
+        }
         Operands::Remote => {
             for operand in &call.operands {
                 let text = operand.known_text().unwrap_or(operand.prefix());

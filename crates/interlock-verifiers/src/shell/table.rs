@@ -10,11 +10,15 @@ use super::Label;
 
 /// The built-in table.
 const TABLE: &str = include_str!("commands.toml");
+/// The subcommands of git, likewise.
+const GIT: &str = include_str!("git.toml");
 
 /// What is known of commands.
 #[derive(Debug, Clone)]
 pub struct Commands {
     built_in: Table,
+    /// The subcommands of git.
+    git: Table,
     /// The operator's, which add to the built-in ones and never take away.
     added: Table,
 }
@@ -30,6 +34,10 @@ pub(super) struct Spec {
     pub(super) options: BTreeMap<String, Opt>,
     pub(super) is_open: bool,
     pub(super) is_posix: bool,
+    /// What lowers counts only before the first operand.
+    pub(super) is_leading: bool,
+    /// `--no-NAME` takes back what `--NAME` says.
+    pub(super) negates: bool,
     pub(super) single_dash: bool,
     pub(super) dashless: bool,
     pub(super) operands: Operands,
@@ -61,10 +69,16 @@ pub(super) enum Takes {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
     Effect(Label),
+    /// It asks a person, or opens the editor that the person chose.
+    Asks,
     /// Its argument names a file that is written.
     WritesArgument,
     /// The whole call reads only.
     Lowers,
+    /// The whole call reads only, unless another mode is named after it.
+    Mode,
+    /// A mode in which the call does not only read.
+    Raises,
 }
 
 /// What the operands of a command are.
@@ -78,6 +92,10 @@ pub(super) enum Operands {
     Outputs,
     /// The second one is written.
     SecondIsOutput,
+    /// Each names something that is made.
+    Made,
+    /// The second one says what the first one is from now on.
+    SecondIsMade,
     /// One with a host in it reaches out.
     Remote,
     /// There should be none.
@@ -110,7 +128,17 @@ struct Entry {
     #[serde(default)]
     destructive: String,
     #[serde(default)]
+    asks: String,
+    #[serde(default)]
     lowers: String,
+    #[serde(default)]
+    modes: String,
+    #[serde(default)]
+    raises: String,
+    #[serde(default)]
+    leading: bool,
+    /// Another entry of the same table, whose options these are too.
+    like: Option<String>,
     #[serde(default)]
     open: bool,
     operands: Option<String>,
@@ -154,7 +182,7 @@ impl Commands {
         let built_in = built_in()?;
         let added = match settings.and_then(|settings| settings.commands.as_deref()) {
             None => BTreeMap::new(),
-            Some(text) => read(text)?,
+            Some(text) => read(text, false)?,
         };
         for (name, spec) in &added {
             let known = built_in.get(name).map(|known| known.effect);
@@ -167,7 +195,12 @@ impl Commands {
                 ));
             }
         }
-        Ok(Commands { built_in, added: Arc::new(added) })
+        Ok(Commands { built_in, git: git()?, added: Arc::new(added) })
+    }
+
+    /// The entry for a subcommand of git.
+    pub(super) fn git(&self, subcommand: &str) -> Option<Arc<Spec>> {
+        self.git.get(subcommand).cloned()
     }
 
     /// The entries for a name: the built-in one, the operator's, or both. Where there are both, both count.
@@ -187,20 +220,33 @@ impl Commands {
 }
 
 fn lowers(option: &Opt) -> bool {
-    option.does == Does::Lowers
+    matches!(option.does, Does::Lowers | Does::Mode)
 }
 
 fn built_in() -> Result<Table, String> {
     static BUILT_IN: OnceLock<Result<Table, String>> = OnceLock::new();
-    BUILT_IN.get_or_init(|| read(TABLE).map(Arc::new)).clone()
+    BUILT_IN.get_or_init(|| read(TABLE, false).map(Arc::new)).clone()
 }
 
-fn read(text: &str) -> Result<BTreeMap<String, Arc<Spec>>, String> {
+fn git() -> Result<Table, String> {
+    static BUILT_IN: OnceLock<Result<Table, String>> = OnceLock::new();
+    BUILT_IN.get_or_init(|| read(GIT, true).map(Arc::new)).clone()
+}
+
+/// What all entries of a table share.
+struct Reading<'e> {
+    entries: &'e BTreeMap<String, Entry>,
+    /// `--no-NAME` takes back what `--NAME` says.
+    negates: bool,
+}
+
+fn read(text: &str, negates: bool) -> Result<BTreeMap<String, Arc<Spec>>, String> {
     let entries: BTreeMap<String, Entry> =
         toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let reading = Reading { entries: &entries, negates };
     let mut specs = BTreeMap::new();
     for (name, entry) in &entries {
-        let spec = Arc::new(resolve(name, entry, None)?);
+        let spec = Arc::new(resolve(name, entry, None, &reading)?);
         for alias in core::iter::once(name.as_str()).chain(entry.aliases.split_ascii_whitespace()) {
             if specs.insert(alias.to_owned(), Arc::clone(&spec)).is_some() {
                 return Err(format!("`{alias}` is there twice"));
@@ -210,7 +256,7 @@ fn read(text: &str) -> Result<BTreeMap<String, Arc<Spec>>, String> {
     Ok(specs)
 }
 
-fn resolve(name: &str, entry: &Entry, above: Option<Label>) -> Result<Spec, String> {
+fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_>) -> Result<Spec, String> {
     let label = |text: &str| Label::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
     let effect = match (&entry.effect, above) {
         (Some(text), _) => label(text)?,
@@ -218,37 +264,22 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>) -> Result<Spec, Stri
         (None, None) => return Err(format!("`{name}` has no effect")),
     };
     let mut options = BTreeMap::new();
-    let mut add = |words: &str, takes: Takes, does: Does| -> Result<(), String> {
-        for word in words.split_ascii_whitespace() {
-            let (option, takes) = match word.as_bytes().last() {
-                Some(b'=') => (word.trim_end_matches('='), Takes::Argument),
-                Some(b'?') if word.len() > 2 => (word.trim_end_matches('?'), Takes::MaybeAttached),
-                Some(_) | None => (word, takes),
-            };
-            if !option.starts_with('-') && !option.starts_with('+') {
-                return Err(format!("`{name}`: `{option}` is no option"));
-            }
-            if options.insert(option.to_owned(), Opt { takes, does }).is_some() {
-                return Err(format!("`{name}`: the option `{option}` is there twice"));
-            }
-        }
-        Ok(())
-    };
-    let harmless = Does::Effect(Label::ReadOnly);
-    add(&entry.flags, Takes::Nothing, harmless)?;
-    add(&entry.args, Takes::Argument, harmless)?;
-    add(&entry.maybe, Takes::MaybeAttached, harmless)?;
-    add(&entry.out, Takes::Argument, Does::WritesArgument)?;
-    add(&entry.write, Takes::Nothing, Does::Effect(Label::Write))?;
-    add(&entry.network, Takes::Nothing, Does::Effect(Label::Network))?;
-    add(&entry.unknown, Takes::Nothing, Does::Effect(Label::Unknown))?;
-    add(&entry.destructive, Takes::Nothing, Does::Effect(Label::Destructive))?;
-    add(&entry.lowers, Takes::Nothing, Does::Lowers)?;
+    options_of(name, entry, &mut options)?;
+    if let Some(like) = &entry.like {
+        let other = reading.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
+        let mut others = BTreeMap::new();
+        options_of(like, other, &mut others)?;
+        // What an entry says itself counts.
+        others.append(&mut options);
+        options = others;
+    }
     let operands = match entry.operands.as_deref() {
         None | Some("inputs") => Operands::Inputs,
         Some("files") => Operands::Files,
         Some("outputs") => Operands::Outputs,
         Some("output-2") => Operands::SecondIsOutput,
+        Some("made") => Operands::Made,
+        Some("made-2") => Operands::SecondIsMade,
         Some("remote") => Operands::Remote,
         Some("none") => Operands::None,
         Some("plus") => Operands::Plus,
@@ -271,14 +302,16 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>) -> Result<Spec, Stri
     let mut subcommands = BTreeMap::new();
     for (verb, entry) in &entry.sub {
         for alias in core::iter::once(verb.as_str()).chain(entry.aliases.split_ascii_whitespace()) {
-            if subcommands.insert(alias.to_owned(), resolve(&format!("{name} {alias}"), entry, Some(effect))?).is_some()
+            if subcommands
+                .insert(alias.to_owned(), resolve(&format!("{name} {alias}"), entry, Some(effect), reading)?)
+                .is_some()
             {
                 return Err(format!("`{name} {alias}` is there twice"));
             }
         }
     }
     let any = match &entry.any {
-        Some(entry) => Some(Box::new(resolve(&format!("{name} *"), entry, Some(effect))?)),
+        Some(entry) => Some(Box::new(resolve(&format!("{name} *"), entry, Some(effect), reading)?)),
         None => None,
     };
     Ok(Spec {
@@ -287,6 +320,8 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>) -> Result<Spec, Stri
         options,
         is_open: entry.open,
         is_posix: entry.posix || operands == Operands::Command,
+        is_leading: entry.leading,
+        negates: reading.negates,
         single_dash: entry.single_dash,
         dashless: entry.dashless,
         operands,
@@ -296,6 +331,41 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>) -> Result<Spec, Stri
         subcommands,
         any,
     })
+}
+
+/// The options that an entry lists.
+fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) -> Result<(), String> {
+    let harmless = Does::Effect(Label::ReadOnly);
+    let lists = [
+        (&entry.flags, Takes::Nothing, harmless),
+        (&entry.args, Takes::Argument, harmless),
+        (&entry.maybe, Takes::MaybeAttached, harmless),
+        (&entry.out, Takes::Argument, Does::WritesArgument),
+        (&entry.write, Takes::Nothing, Does::Effect(Label::Write)),
+        (&entry.network, Takes::Nothing, Does::Effect(Label::Network)),
+        (&entry.unknown, Takes::Nothing, Does::Effect(Label::Unknown)),
+        (&entry.destructive, Takes::Nothing, Does::Effect(Label::Destructive)),
+        (&entry.asks, Takes::Nothing, Does::Asks),
+        (&entry.lowers, Takes::Nothing, Does::Lowers),
+        (&entry.modes, Takes::Nothing, Does::Mode),
+        (&entry.raises, Takes::Nothing, Does::Raises),
+    ];
+    for (words, takes, does) in lists {
+        for word in words.split_ascii_whitespace() {
+            let (option, takes) = match word.as_bytes().last() {
+                Some(b'=') => (word.trim_end_matches('='), Takes::Argument),
+                Some(b'?') if word.len() > 2 => (word.trim_end_matches('?'), Takes::MaybeAttached),
+                Some(_) | None => (word, takes),
+            };
+            if !option.starts_with('-') && !option.starts_with('+') {
+                return Err(format!("`{name}`: `{option}` is no option"));
+            }
+            if options.insert(option.to_owned(), Opt { takes, does }).is_some() {
+                return Err(format!("`{name}`: the option `{option}` is there twice"));
+            }
+        }
+    }
+    Ok(())
 }
 
 impl Spec {
@@ -322,13 +392,25 @@ impl Spec {
         named.or_else(by_pattern)
     }
 
+    /// Whether an option can take back what made a call harmless.
+    pub(super) fn can_raise(&self) -> bool {
+        self.negates || self.options.values().any(|option| option.does == Does::Raises)
+    }
+
     /// The worst that any listed option does.
     pub(super) fn worst_option(&self) -> Label {
-        let effects = self.options.values().map(|option| match option.does {
+        self.options.values().map(|option| option.does.worst()).max().unwrap_or(Label::ReadOnly)
+    }
+}
+
+impl Does {
+    /// The worst that such an option does by itself.
+    pub(super) fn worst(self) -> Label {
+        match self {
             Does::Effect(label) => label,
             Does::WritesArgument => Label::Write,
-            Does::Lowers => Label::ReadOnly,
-        });
-        effects.max().unwrap_or(Label::ReadOnly)
+            // Whoever is asked can say no.
+            Does::Asks | Does::Lowers | Does::Mode | Does::Raises => Label::ReadOnly,
+        }
     }
 }

@@ -12,7 +12,7 @@ const LONG_WITH_ARGUMENT: &[&str] = &[
     "file", "directory", "exclude", "exclude-from", "files-from", "strip-components", "transform", "xform", "owner",
     "group", "mode", "mtime", "format", "label", "blocking-factor", "newer", "newer-mtime", "after-date",
     "wildcards-match", "starting-file", "sort", "exclude-tag", "suffix", "backup", "quoting-style", "level",
-    "tape-length", "record-size", "occurrence", "pax-option", "exclude-ignore", "exclude-vcs-ignores",
+    "tape-length", "record-size", "occurrence", "pax-option", "exclude-ignore", "warning",
     "one-top-level", "hole-detection",
 ];
 /// Options written out without an argument that do nothing worse than the mode.
@@ -25,7 +25,7 @@ const LONG_ALONE: &[&str] = &[
     "to-stdout", "sparse", "absolute-names", "verify", "utc", "full-time", "block-number", "show-transformed-names",
     "null", "ignore-case", "keep-newer-files", "unlink-first", "recursive-unlink", "touch", "acls", "xattrs",
     "selinux", "delay-directory-restore", "ignore-zeros", "posix", "old-archive", "portability", "no-auto-compress",
-    "warning", "checkpoint", "interactive", "confirmation", "exclude-caches", "exclude-backups", "no-overwrite-dir",
+    "exclude-vcs-ignores", "checkpoint", "interactive", "confirmation", "exclude-caches", "exclude-backups", "no-overwrite-dir",
     "multi-volume", "seek", "no-seek", "restrict", "ignore-failed-read",
 ];
 
@@ -164,6 +164,8 @@ fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at
                     'f' => asked.files.extend(value),
                     'C' => asked.directory.extend(value),
                     'T' => asked.has_list = true,
+                    // What was stored is noted there for the next time.
+                    'g' => asked.indexes.extend(value),
                     _ => {}
                 }
                 if !old_style {
@@ -207,9 +209,9 @@ fn long(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &
         }
         "file" => asked.files.extend(value.or_else(next)),
         "directory" => asked.directory.extend(value.or_else(next)),
-        "index-file" => asked.indexes.extend(value.or_else(next)),
+        "index-file" | "listed-incremental" => asked.indexes.extend(value.or_else(next)),
         _ if LONG_WITH_ARGUMENT.contains(&name) => {
-            if value.is_none() && !matches!(name, "backup" | "one-top-level") {
+            if value.is_none() && !matches!(name, "backup" | "one-top-level" | "occurrence") {
                 let _ = next();
             }
         }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::braces;
+use super::reduce::may_become_option;
 use super::syntax::{Arithmetic, Assignment, Command, CommandKind, ConditionToken, Parameter, Part, Script, Word};
 
 /// The most values that are remembered of one variable.
@@ -277,8 +278,11 @@ impl Values {
         match self.known.get(&parameter.name) {
             None => !PLAIN.contains(&parameter.name.as_str()),
             Some(value) => {
-                let dashed = |text: &String| text.split_ascii_whitespace().any(|word| word.starts_with('-'));
-                value.any || value.is_inherited || value.texts.iter().any(dashed)
+                let is_option = |word: &str| word.starts_with('-') || !parameter.quoted && may_become_option(word);
+                let dashed = |text: &String| text.split_ascii_whitespace().any(is_option);
+                let named = |patterns: &Vec<String>| patterns.iter().any(|pattern| may_become_option(pattern));
+                let files = || value.files && value.patterns.as_ref().is_none_or(named);
+                value.any || value.is_inherited || value.texts.iter().any(dashed) || files()
             }
         }
     }
