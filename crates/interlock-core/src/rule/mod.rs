@@ -3,6 +3,7 @@
 //! Rules read text, so they yield evidence; `decide` sees only the strictest verdict and the names of what matched.
 //! Finding the rules that match costs the same whether there are ten or ten thousand.
 
+mod by_pattern;
 mod call;
 mod command;
 mod index;
@@ -26,6 +27,7 @@ use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value
 
 pub(crate) use subject::Language;
 
+pub use by_pattern::secret_by_pattern;
 pub use call::{CallHost, CallPath, CallSubject};
 pub use command::CommandPattern;
 pub use shipped::SELF_RULE;
