@@ -231,6 +231,8 @@ fn reach_of(data: &Path) -> Reach {
 /// Where the server's own files are, links resolved: no agent may touch them.
 pub(crate) fn own_places(more: &[&Path], places: &Places) -> Result<Vec<String>, StartupFault> {
     let mut own: Vec<PathBuf> = vec![places.data.clone(), places.key.clone()];
+    // The home as a whole, whatever it is called: the token of the socket lies in it, and what was installed.
+    own.extend(places.home.clone());
     own.extend(more.iter().map(|path| path.to_path_buf()));
     let mut resolved = Vec::new();
     for path in own {

@@ -23,6 +23,7 @@ use crate::platform;
 mod guess;
 mod place;
 mod repositories;
+mod selected;
 mod toolchain;
 
 use place::Places;
@@ -35,6 +36,10 @@ pub const PATHS_LISTED_MAX: usize = 256;
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// How the name of a check begins that failed because of a setting of git, which follows.
 pub const GIT_SETTING: &str = "git_setting:";
+/// Where a project keeps its settings for Interlock.
+const PROJECT_SETTINGS: &str = ".interlock";
+/// What lies in there.
+const WORKFLOW_FILES: [&str; 4] = ["workflow.json", "workflow.yaml", "workflow.yml", "workflow.toml"];
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
 
@@ -131,11 +136,13 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         let unread = |name: &String| call.input.as_object().and_then(|members| members.get(name));
         call.intent.unread.iter().filter_map(unread).for_each(|it| guess::all(it, &mut seen, place, &mut places));
     }
-    let own = with_resolved(place.own, place);
+    let mut own = with_resolved(place.own, place);
     let own_elsewhere = outside_of_project(&own, place);
     places.add_aliases(&own);
     let worked_in = seen.worked_in(&start, &places);
     let paths = places.finish();
+    own.extend(paths.iter().filter_map(|touched| settings_of_project(touched.path.as_deref()?)));
+    let own_there: Vec<String> = own.iter().filter(|own| Path::new(own).symlink_metadata().is_ok()).cloned().collect();
     seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<&'static str> = seen.labels.iter().map(|label| label.as_str()).collect();
     // `bin` of a user's home tends to be on the path at the next login.
@@ -151,6 +158,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         arguments: &call.input,
         commands: &seen.commands,
         own: &own,
+        own_there: &own_there,
         own_elsewhere: &own_elsewhere,
         armed: &armed,
         // Of commands it is known what they reach; no entry answers for them.
@@ -341,6 +349,10 @@ impl Seen {
         }
         for pattern in &call.intent.patterns {
             places.insert_pattern(pattern, base, &how);
+            // A list of names is no reading.
+            if call.family != Some(Family::Glob) {
+                places.insert_secret(pattern, base, &how);
+            }
         }
         if sweeps && call.intent.reads.is_empty() {
             places.insert(paths::resolve_from(".", base), &how);
@@ -544,6 +556,15 @@ fn with_resolved(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
     let resolved = |text: &String| paths::resolve(text, place.cwd, place.home).known().map(str::to_owned);
     let all: BTreeSet<String> = places.iter().flat_map(|text| [Some(text.clone()), resolved(text)]).flatten().collect();
     all.into_iter().collect()
+}
+
+/// The directory with the settings of some project for Interlock that a path is in: one that holds a workflow, and not
+/// only has the name.
+fn settings_of_project(path: &str) -> Option<String> {
+    let is_named = |level: &&Path| level.file_name().is_some_and(|name| name.eq_ignore_ascii_case(PROJECT_SETTINGS));
+    let directory = Path::new(path).ancestors().find(is_named)?;
+    let has = |name: &&str| directory.join(name).symlink_metadata().is_ok();
+    WORKFLOW_FILES.iter().any(|name| has(&name)).then(|| directory.to_str().map(str::to_owned)).flatten()
 }
 
 /// Those of some places that are not in the project: what is in it belongs to whoever reads the project.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use interlock_verifiers::shell::{GitPrograms, Hooks};
 
+use crate::git_hooks;
+
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 20;
 /// How deep files may include others.
@@ -27,10 +29,15 @@ pub fn programs_for(directory: &Path, home: Option<&Path>, project: &Path) -> Gi
     for place in of_the_person(home) {
         reading.file(&place, INCLUDES_MAX, Owner::Person);
     }
-    for place in repository(directory).into_iter().flat_map(|repository| places_in(&repository)) {
+    let repository = repository(directory);
+    for place in repository.iter().flat_map(|repository| places_in(repository)) {
         reading.file(&place, INCLUDES_MAX, Owner::Repository);
     }
-    reading.found
+    let mut found = reading.found;
+    if let (None, Some(repository)) = (&found.hooks, &repository) {
+        found.hooks = git_hooks::of(repository);
+    }
+    found
 }
 
 /// The files of the user and the system.
@@ -205,7 +212,7 @@ impl<'a> Reading<'a> {
         let is_guard = |name: &str| [".husky", ".githooks", ".git"].iter().any(|it| name.eq_ignore_ascii_case(it));
         let names: Vec<&str> = value.split('/').collect();
         let are_guarded = names.iter().any(|name| is_guard(name)) && !names.contains(&"..");
-        self.found.hooks.get_or_insert(Hooks { setting, are_guarded });
+        self.found.hooks.get_or_insert(Hooks { setting, are_guarded, present: None });
     }
 
     fn blame(&mut self, setting: String) {

@@ -47,6 +47,7 @@ pub mod export;
 pub mod gate;
 #[cfg(feature = "ledger")]
 pub mod git_config;
+mod git_hooks;
 #[cfg(feature = "ledger")]
 mod git_index;
 #[cfg(feature = "ledger")]

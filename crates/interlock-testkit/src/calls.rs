@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use interlock_core::bundle::Bundle;
@@ -133,7 +134,7 @@ impl CallCase {
         let bundle = bundle.map_err(|error| error.to_string())?;
         let ground = Ground::load(&bundle)?;
         let (cwd, home) = (format!("{top}/project"), format!("{top}/user"));
-        let own = [format!("{top}/user/.interlock"), format!("{top}/user/flow.json")];
+        let own = ["user/.interlock", "user/flow.json", "project/.interlock"].map(|name| format!("{top}/{name}"));
         let executor = Executor::named(self.shell.as_deref().unwrap_or("bash"));
         let on_path = [format!("{top}/user/tools")];
         let place = CallPlace { cwd: &cwd, home: Some(&home), project: &cwd, own: &own, on_path: &on_path, executor };
@@ -148,12 +149,18 @@ impl CallCase {
         let put = |name: &str, text: &str| {
             let path = root.join(name);
             fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
-            fs::write(path, text).expect("a file");
+            fs::write(&path, text).expect("a file");
+            // A script is there to be run.
+            if text.starts_with("#!") {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a mode");
+            }
         };
         FILES.iter().for_each(|name| put(name, ""));
         self.files.iter().for_each(|(name, text)| put(name, text));
         for (name, to) in &self.links {
-            std::os::unix::fs::symlink(fill(to), root.join(name)).expect("a link");
+            let link = root.join(name);
+            fs::create_dir_all(link.parent().expect("a parent")).expect("a directory");
+            std::os::unix::fs::symlink(fill(to), link).expect("a link");
         }
         for (name, to) in &self.hard_links {
             fs::hard_link(root.join(to), root.join(name)).expect("a second name");

@@ -122,6 +122,9 @@ impl TargetFile {
         })();
         if written.is_err() {
             let _ = fs::remove_file(&partial);
+            for directory in &missing {
+                let _ = fs::remove_dir(directory);
+            }
         }
         written.map(|()| missing)
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use interlock_core::json::quote;
 use interlock_core::{Digest, visible};
@@ -129,10 +129,12 @@ pub(crate) fn uninstall(host: Host, ground: Ground<'_>) -> Result<Vec<Step>, Fau
 
 /// Does all of it, or nothing.
 pub(crate) fn apply(steps: &[Step], home: &Path) -> Result<(), Fault> {
+    let mut made = Vec::new();
     for (count, step) in steps.iter().enumerate() {
-        if let Err(fault) = apply_one(step, home) {
+        if let Err(fault) = apply_one(step, home, &mut made) {
             let undone: Vec<io::Result<()>> =
                 steps.iter().take(count).filter(|step| step.is_change()).map(|step| step.file.give_back()).collect();
+            remove_empty(made);
             let next = if undone.iter().all(Result::is_ok) {
                 "nothing was changed".to_owned()
             } else {
@@ -141,12 +143,29 @@ pub(crate) fn apply(steps: &[Step], home: &Path) -> Result<(), Fault> {
             return Err(fault.and_then_do(next));
         }
     }
+    // Last, because several files may lie in one of them.
+    let forgotten = |step: &Step| match &step.memory {
+        Memory::Forget(record) => record.made.iter().map(PathBuf::from).collect(),
+        Memory::Nothing | Memory::Keep(_) => Vec::new(),
+    };
+    remove_empty(steps.iter().flat_map(forgotten).collect());
     Ok(())
 }
 
-fn apply_one(step: &Step, home: &Path) -> Result<(), Fault> {
+/// Takes back directories that were made, the innermost first. One that somebody uses by now stays.
+fn remove_empty(mut directories: Vec<PathBuf>) {
+    directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
+    for directory in directories {
+        let _ = fs::remove_dir(directory);
+    }
+}
+
+fn apply_one(step: &Step, home: &Path, all_made: &mut Vec<PathBuf>) -> Result<(), Fault> {
     match &step.memory {
-        Memory::Nothing if step.is_change() => step.file.replace(step.next.as_deref()).map(drop),
+        Memory::Nothing if step.is_change() => {
+            all_made.extend(step.file.replace(step.next.as_deref())?);
+            Ok(())
+        }
         Memory::Nothing => Ok(()),
         Memory::Keep(record) => {
             record.write(home)?;
@@ -157,18 +176,13 @@ fn apply_one(step: &Step, home: &Path) -> Result<(), Fault> {
             if made.is_empty() {
                 return Ok(());
             }
+            all_made.extend(made.iter().cloned());
             let made = made.iter().map(|path| path_text(path)).collect::<Result<_, _>>()?;
             Record { made, ..Record::clone(record) }.write(home)
         }
         Memory::Forget(record) => {
             if step.is_change() {
                 step.file.replace(step.next.as_deref())?;
-            }
-            if step.next.is_none() {
-                for directory in &record.made {
-                    // One that somebody uses by now stays.
-                    let _ = fs::remove_dir(directory);
-                }
             }
             record.forget(home);
             Ok(())

@@ -96,6 +96,31 @@ fn every_host_is_installed_and_taken_out_to_the_byte() {
 }
 
 #[test]
+fn directories_that_were_made_go_as_well() {
+    let home = Home::new();
+    let before = tree(&home.user());
+    for more in [&[][..], &["--project", "."]] {
+        for host in HOSTS {
+            done(&home.run(&[&["install", host, "--yes"], more].concat()));
+            assert!(tree(&home.user()) != before, "{host}");
+            done(&home.run(&[&["uninstall", host], more].concat()));
+            let left: Vec<String> = tree(&home.user()).into_keys().collect();
+            assert_eq!(left, before.keys().cloned().collect::<Vec<_>>(), "{host} {more:?}");
+        }
+    }
+    // One that somebody uses by now stays, and so does one that was there.
+    fs::create_dir(home.file(".cursor")).expect("made");
+    done(&home.run(&["install", "codex", "--yes"]));
+    done(&home.run(&["install", "cursor", "--yes"]));
+    home.write(".codex/notes", "x");
+    done(&home.run(&["uninstall", "codex"]));
+    done(&home.run(&["uninstall", "cursor"]));
+    assert_eq!(home.read(".codex/notes").as_deref(), Some("x"));
+    assert_eq!(fs::read_dir(home.file(".codex")).expect("there").count(), 1);
+    assert_eq!(fs::read_dir(home.file(".cursor")).expect("there").count(), 0);
+}
+
+#[test]
 fn what_others_changed_since_stays() {
     let home = Home::new();
     home.write(".claude/settings.json", "{\"a\": 1}\n");

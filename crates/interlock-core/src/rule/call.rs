@@ -37,6 +37,8 @@ pub struct CallSubject<'a> {
     pub commands: &'a [Vec<Option<String>>],
     /// Places that are Interlock's own on this machine, beside those of the bundle.
     pub own: &'a [String],
+    /// Those of them that are there: whoever takes away what is above them takes them away.
+    pub own_there: &'a [String],
     /// Those of them that are not in the project: whoever reads all that is in a directory above them reads them.
     pub own_elsewhere: &'a [String],
     /// Directories on this machine in which everything runs later: those on the path.
@@ -188,8 +190,11 @@ impl Rules {
         let lifted =
             |id: &str, item: Item<'_>| allowing.iter().any(|rule| rule.lifts.contains(&id) && asked.allows(rule, item));
         for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
-            let is_own = |path: &str, own: &String| is_within(path, own) || source.removes && is_within(own, path);
-            if path.as_deref().is_some_and(|path| asked.own.iter().any(|own| is_own(path, own))) {
+            let is_own = |path: &str| {
+                let removes = || source.removes && asked.own_there.iter().any(|own| is_within(own, path));
+                asked.own.iter().any(|own| is_within(path, own)) || removes()
+            };
+            if path.as_deref().is_some_and(is_own) {
                 found.add(Then::Deny, SELF_RULE);
             }
             let is_above = |path: &str| asked.own_elsewhere.iter().any(|own| is_within(own, path));
@@ -266,6 +271,7 @@ struct Asked<'a> {
     /// Those that are written.
     written: Subject,
     own: Vec<String>,
+    own_there: Vec<String>,
     own_elsewhere: Vec<String>,
     armed: Vec<String>,
 }
@@ -289,8 +295,9 @@ impl<'a> Asked<'a> {
         let written = paths.iter().zip(&call.paths).filter(|(_, touched)| touched.writes).map(|(path, _)| text(path));
         let written = Subject { paths: written.collect(), ..Subject::default() };
         let fold = |places: &[String]| -> Vec<String> { places.iter().map(|place| fold_case(place)).collect() };
-        let (own, own_elsewhere, armed) = (fold(call.own), fold(call.own_elsewhere), fold(call.armed));
-        Asked { call, subject, paths, written, own, own_elsewhere, armed }
+        let (own, own_there) = (fold(call.own), fold(call.own_there));
+        let (own_elsewhere, armed) = (fold(call.own_elsewhere), fold(call.armed));
+        Asked { call, subject, paths, written, own, own_there, own_elsewhere, armed }
     }
 
     /// Whether a rule is about this tool, or an effect of this call.
@@ -517,6 +524,7 @@ mod tests {
                     arguments: &input,
                     commands: &commands,
                     own: &[],
+                    own_there: &[],
                     own_elsewhere: &[],
                     armed: &[],
                     is_registered: false,
@@ -560,6 +568,7 @@ mod tests {
             arguments: &Json::Null,
             commands: &commands,
             own: &[],
+            own_there: &[],
             own_elsewhere: &[],
             armed: &[],
             is_registered: false,

@@ -4,6 +4,7 @@
 //! Finding the rules that match costs the same whether there are ten or ten thousand.
 
 mod address;
+mod by_pattern;
 mod call;
 mod command;
 mod index;
@@ -27,6 +28,7 @@ use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value
 
 pub(crate) use subject::Language;
 
+pub use by_pattern::secret_by_pattern;
 pub use call::{CallHost, CallPath, CallSubject};
 pub use command::CommandPattern;
 pub use shipped::SELF_RULE;

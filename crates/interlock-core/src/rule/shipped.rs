@@ -20,6 +20,10 @@ const SECRETS: &[&str] = &[
     "**/id_ed25519*", "**/.ssh/**", "**/.gnupg/**", "**/.aws/**", "**/.azure/**", "**/.kube/config", "**/.netrc",
     "**/.pgpass", "**/.npmrc", "**/.pypirc", "**/.git-credentials", "**/.docker/config.json", "**/credentials",
     "**/credentials.*", "**/secrets.*", "**/*.keystore", "**/*.jks", "**/shadow", "**/.vault-token",
+    // what is handed to a service, and a token of GitHub
+    "/run/secrets/**", "/var/run/secrets/**", "/private/var/run/secrets/**", "**/gh/hosts.yml",
+    // what was typed: shells, interpreters, databases, pagers
+    "**/.*_history", "**/*_history.txt", "**/fish_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo",
 ];
 
 /// Whether a file with such a name is there to be shown. `path` is a real one, in lower case.
@@ -33,12 +37,11 @@ pub(super) fn is_example(path: &str) -> bool {
 /// More of them, where paths are real ones and not words that may be paths.
 #[rustfmt::skip]
 const SECRETS_AT_CALLS: &[&str] = &[
-    "**/.envrc", "**/.config/gcloud/**", "**/.config/gh/hosts.yml", "**/.config/glab-cli/**", "**/.terraform.d/**",
+    "**/.envrc", "**/.config/gcloud/**", "**/.config/glab-cli/**", "**/.terraform.d/**",
     "**/*.tfstate", "**/.cargo/credentials*", "**/.my.cnf", "**/.password-store/**", "**/*.kdbx", "**/gshadow",
-    "**/.bash_history", "**/.zsh_history", "**/.config/containers/auth.json", "**/*.ppk", "**/.htpasswd",
+    "**/.config/containers/auth.json", "**/*.ppk", "**/.htpasswd",
     "**/.local/share/keyrings/**", "/proc/*/environ",
-    // what was typed: shells, interpreters, databases, pagers
-    "**/.*_history", "**/*_history.txt", "**/fish_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo",
+    // what was typed, in directories of its own
     "**/.zsh_sessions/**", "**/.bash_sessions/**", "**/.local/share/nushell/**", "**/.config/nushell/history*",
     "**/.local/share/powershell/**", "**/.local/share/xonsh/**", "**/.ipython/**/history.sqlite*", "**/.mongodb/mongosh/**",
     "**/.dbshell", "**/.rediscli_auth", "**/.mylogin.cnf", "**/.pg_service.conf", "**/.odbc.ini", "**/.snowsql/**",
@@ -58,8 +61,7 @@ const SECRETS_AT_CALLS: &[&str] = &[
     "**/.config/ngrok/**", "**/.ngrok2/**", "**/.cloudflared/**", "**/.config/helm/registry/**", "**/.mc/config.json",
     "**/.sentryclirc", "**/.dockercfg", "**/kubeconfig", "**/.kube/*.yaml", "**/*.tfvars", "**/*.tfvars.json",
     "**/.terraformrc", "**/.config/sops/**", "**/.config/age/**", "**/.cache/huggingface/token", "**/.huggingface/token",
-    "**/.kaggle/**", "**/.config/kaggle/**", "**/client_secret*.json", "**/service-account*.json", "/run/secrets/**",
-    "/var/run/secrets/**",
+    "**/.kaggle/**", "**/.config/kaggle/**", "**/client_secret*.json", "**/service-account*.json",
     // registries
     "**/.m2/settings*.xml", "**/.gradle/gradle.properties", "**/.yarnrc.yml", "**/.config/pip/pip.conf", "**/.pip/pip.conf",
     "/etc/pip.conf", "**/.config/pypoetry/auth.toml", "**/.bundle/config", "**/nuget.config", "**/.composer/auth.json",
@@ -75,10 +77,11 @@ const SECRETS_AT_CALLS: &[&str] = &[
     "/etc/ssh/ssh_host_*", "**/wallet.dat", "**/.ethereum/keystore/**", "**/.config/solana/id.json", "**/.electrum/**",
 ];
 
-/// Interlock's own files and the hook settings of the hosts it guards.
+/// Interlock's own files and the hook settings of the hosts it guards, wherever they lie. Directories of ours are known
+/// by their places, which the caller names: another one may be called `.interlock` too.
 #[rustfmt::skip]
 const SELF: &[&str] = &[
-    "**/.interlock/**", "**/interlock.toml", "**/operator.key", "**/ledger.key", "**/ledger.db*", "**/.codex/**",
+    "**/interlock.toml", "**/operator.key", "**/ledger.key", "**/ledger.db*", "**/.codex/**",
     "**/.claude/settings*.json", "**/.cursor/hooks.json", "**/.gemini/settings.json",
 ];
 
@@ -100,7 +103,7 @@ const ARMS: &[&str] = &[
     "**/.config/fish/**", "/etc/profile", "/etc/profile.d/**", "/etc/cron*/**", "/etc/crontab", "/var/spool/cron/**",
     "/usr/bin/**", "/usr/local/bin/**", "/bin/**", "/sbin/**", "/usr/sbin/**", "**/.local/bin/**", "**/.envrc",
     "**/.github/workflows/**", "**/.gitlab-ci.yml", "**/.circleci/**", "**/jenkinsfile", "**/.vscode/**", "**/.idea/**",
-    "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.config/systemd/**", "/etc/systemd/**",
+    "**/.claude/**", "**/.cursor/**", "**/.gemini/**", "**/.config/systemd/**", "/etc/systemd/**", "**/.interlock/**",
 ];
 
 /// More of them, where paths are real ones. The shell verifier knows the same places by their names.
@@ -157,7 +160,23 @@ const ARMS_AT_CALLS: &[&str] = &[
     "**/.ocamlinit", "**/.iex.exs", "**/.mongorc.js", "**/.mongoshrc.js", "**/.ripgreprc", "**/.lessfilter", "**/.lesskey",
     "**/.config/tmux/**", "**/.wezterm.lua", "**/.config/wezterm/**", "**/.config/kitty/**", "**/.hammerspoon/**",
     "**/.forward", "**/.procmailrc", "**/.pydistutils.cfg", "**/.config/pip/**",
+    // files that say which program a name stands for: compilers, interpreters, wrappers, shims
+    "**/rust-toolchain", "**/rust-toolchain.toml", "**/.rustup/**", "**/.*-version", "**/.*-versions", "**/.*version",
+    "**/.nvmrc", "**/.nvm/**", "**/.sdkmanrc", "**/.sdkman/**", "**/.jabbarc", "**/.prototools", "**/.proto/**",
+    "**/.asdfrc", "**/.asdf/**", "**/.volta/**", "**/.pyenv/**", "**/.rbenv/**", "**/.nodenv/**", "**/.goenv/**",
+    "**/.jenv/**", "**/.tfenv/**", "**/.rvm/**", "**/.local/share/mise/**", "**/.local/share/rtx/**", "**/.config/rtx/**",
+    "**/.config/fnm/**", "**/.local/share/fnm/**", "**/mise/config*.toml", "**/mise.*.toml", "**/.mise.*.toml",
+    "**/aqua.y*ml", "**/.aqua.y*ml", "**/devbox.json", "**/shell.nix", "**/flake.nix",
+    "**/.pnp.*", "**/.yarn/sdks/**", "**/.yarn/unplugged/**", "**/gradle/wrapper/**", "**/gradlew", "**/gradlew.bat",
+    "**/mvnw", "**/mvnw.cmd", "**/.sbtopts", "**/.jvmopts", "**/project/build.properties", "**/tools/bazel",
+    "**/.bazeliskrc", "**/.bazelrc", "**/.buckconfig", "**/global.json", "**/.config/dotnet-tools.json",
+    "**/pyvenv.cfg", "**/.autoenv/**",
 ];
+
+/// Every place of a secret, as a pattern.
+pub(super) fn secret_places() -> impl Iterator<Item = &'static str> {
+    SECRETS.iter().chain(SECRETS_AT_CALLS).copied()
+}
 
 /// The actions that write files.
 const WRITES: [&str; 2] = ["file_write", "file_delete"];

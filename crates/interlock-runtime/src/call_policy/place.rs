@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use interlock_core::rule::CallPath;
+use interlock_core::rule::{CallPath, secret_by_pattern};
 use interlock_verifiers::shell::{Change, SimpleCommand, Touch, Words};
 
-use super::CallPlace;
+use super::{CallPlace, selected};
 use crate::paths::{self, Base, Expansion, Missing, PATH_BYTES_MAX, Resolved};
 
 /// The most paths of one call.
@@ -68,6 +68,13 @@ impl<'a> Places<'a> {
         self.insert_readings(pattern, base, how);
     }
 
+    /// A pattern for files that a tool of a host reads: the secret that it names, whether it is there or not.
+    pub(super) fn insert_secret(&mut self, pattern: &str, base: Base<'_>, how: &CallPath) {
+        if let Some(secret) = secret_by_pattern(pattern) {
+            self.insert(paths::resolve_from(&secret, base), how);
+        }
+    }
+
     /// A path for which a host looks in the project if nothing is there: whatever ends so.
     pub(super) fn insert_sought(&mut self, path: &str, base: Base<'_>, how: &CallPath) {
         let is_there = |reading: &Resolved| reading.known().is_some_and(|path| Path::new(path).exists());
@@ -103,6 +110,11 @@ impl<'a> Places<'a> {
         let globs_are_plain = !first(&"shopt");
         for touch in &words.touches {
             self.touch(touch, directories.as_deref(), missing, globs_are_plain, of_all(touch.command));
+        }
+        for (secret, command) in selected::secrets(words) {
+            let at = directories.as_deref().and_then(|all| all.first()).map_or("", |at| at.trim_end_matches('/'));
+            let path = if secret.starts_with('/') { secret } else { format!("{at}/{secret}") };
+            self.add(Resolved::Known(path), false, of_all(command));
         }
     }
 

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use interlock_core::rule::CallPath;
-use interlock_verifiers::shell::{Change, SimpleCommand, Words};
+use interlock_verifiers::shell::{Change, Label, SimpleCommand, Words};
 
 use super::CallPlace;
 use super::place::{Directories, Places};
 use crate::paths::{self, Resolved};
-use crate::{git_config, git_index};
+use crate::{git_config, git_hooks, git_index};
 
 /// How deep repositories in repositories are looked at.
 const LINKS_DEPTH_MAX: usize = 8;
@@ -80,6 +80,8 @@ fn is_git(command: &SimpleCommand) -> bool {
 #[derive(Debug, Clone)]
 struct Found {
     is_ours: bool,
+    /// The repository, or the file that leads to it.
+    git: Option<PathBuf>,
     /// The directories it looked into before it came to a `.git`.
     levels: Vec<String>,
 }
@@ -130,11 +132,15 @@ impl<'a> Looking<'a> {
             Some(None) => false,
             Some(Some(named)) => {
                 let resolved = paths::resolve(named, directory, self.place.home);
-                resolved.known().is_some_and(|path| self.is_trusted(Path::new(path)))
+                let is_ours =
+                    |path: &str| self.is_trusted(Path::new(path)) && !self.runs_hooks(command, Path::new(path));
+                resolved.known().is_some_and(is_ours)
             }
             None => {
                 let found = self.find(directory);
-                found.is_ours && !found.levels.iter().any(|level| self.may_become_repository(level, position))
+                let runs_hooks = found.git.as_ref().is_some_and(|git| self.runs_hooks(command, git));
+                let becomes = |level: &String| self.may_become_repository(level, position);
+                found.is_ours && !runs_hooks && !found.levels.iter().any(becomes)
             }
         })
     }
@@ -160,7 +166,7 @@ impl<'a> Looking<'a> {
         if let Some(known) = self.found.get(directory) {
             return known.clone();
         }
-        let mut found = Found { is_ours: true, levels: Vec::new() };
+        let mut found = Found { is_ours: true, git: None, levels: Vec::new() };
         let mut is_level = true;
         for level in Path::new(directory).ancestors() {
             let git = level.join(".git");
@@ -169,11 +175,13 @@ impl<'a> Looking<'a> {
                 // One that is not whole, git passes over.
                 if !git.is_dir() || is_repository(&git) {
                     found.is_ours &= self.is_trusted(&git);
+                    found.git = Some(git);
                     break;
                 }
             }
             if is_repository(level) {
                 found.is_ours &= self.is_trusted(level);
+                found.git = Some(level.to_owned());
                 break;
             }
             if is_level {
@@ -182,6 +190,17 @@ impl<'a> Looking<'a> {
         }
         self.found.insert(directory.to_owned(), found.clone());
         found
+    }
+
+    /// Whether a command may run hooks of another repository that run what lies around it. What those of the starting
+    /// directory do is looked at for each subcommand.
+    fn runs_hooks(&self, command: &SimpleCommand, git: &Path) -> bool {
+        if command.label == Label::ReadOnly {
+            return false;
+        }
+        let led = if git.is_file() { git_config::led_to(git) } else { Some(git.to_owned()) };
+        let real = led.and_then(|led| led.canonicalize().ok());
+        real.is_some_and(|real| self.here.as_ref() != Some(&real) && git_hooks::of(&real).is_some())
     }
 
     /// Whether only git writes what is in a repository, and its configuration names no program.
@@ -366,7 +385,7 @@ fn returns_elsewhere(words: &Words) -> bool {
 
 /// Whether a command of git may bring directories into a tree.
 fn brings_tree(command: &SimpleCommand) -> bool {
-    if !is_git(command) || command.label == interlock_verifiers::shell::Label::ReadOnly {
+    if !is_git(command) || command.label == Label::ReadOnly {
         return false;
     }
     let subcommand = GitOptions::of(command).subcommand.unwrap_or("");

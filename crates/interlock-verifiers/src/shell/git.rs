@@ -5,7 +5,7 @@ use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::Spec;
 use super::walk::{Run, Walk};
-use super::{GitPrograms, Label, git_config, special};
+use super::{GitPrograms, Hooks, Label, git_config, special};
 
 use Label::{Destructive, Network, ReadOnly, Unknown, Write};
 
@@ -151,13 +151,32 @@ impl Given<'_> {
     }
 }
 
+/// Whether a subcommand that runs hooks may run this one.
+fn runs_hook(subcommand: &str, hook: &str) -> bool {
+    match hook {
+        "pre-push" => subcommand == "push",
+        "pre-commit" | "prepare-commit-msg" | "commit-msg" | "post-commit" => {
+            !matches!(subcommand, "push" | "fetch" | "clone" | "gc" | "checkout" | "switch")
+        }
+        "post-checkout" => !matches!(subcommand, "commit" | "push" | "fetch" | "gc"),
+        "post-merge" | "pre-merge-commit" => matches!(subcommand, "merge" | "pull" | "submodule"),
+        "pre-rebase" => matches!(subcommand, "rebase" | "pull" | "submodule"),
+        "post-rewrite" => matches!(subcommand, "commit" | "rebase" | "pull" | "submodule"),
+        _ => true,
+    }
+}
+
 /// What the configuration makes of a subcommand.
 fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Label) {
     let Some(git) = &walk.setting.git else { return };
     let alias = git.aliases.contains(&name.to_ascii_lowercase());
-    let is_hooked =
-        |are_guarded: bool| HOOKED.contains(&name) || !are_guarded && (effect > ReadOnly || INDEXING.contains(&name));
-    let hooks = git.hooks.as_ref().filter(|hooks| is_hooked(hooks.are_guarded)).map(|hooks| hooks.setting.clone());
+    let is_hooked = |hooks: &&Hooks| {
+        let present = hooks.present.as_ref();
+        let runs = present.is_none_or(|present| present.iter().any(|hook| runs_hook(name, hook)));
+        let is_loose = !hooks.are_guarded && (effect > ReadOnly || INDEXING.contains(&name));
+        HOOKED.contains(&name) && runs || is_loose
+    };
+    let hooks = git.hooks.as_ref().filter(is_hooked).map(|hooks| hooks.setting.clone());
     let stays = super::unnamed::texts(run.arguments).any(|text| text == "--no-lazy-fetch");
     let needs_objects = !matches!(name, "config" | "version" | "help" | "init");
     let fetches = git.fetches.clone().filter(|_| needs_objects && !stays);

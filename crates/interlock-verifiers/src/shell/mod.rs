@@ -206,7 +206,7 @@ pub struct Setting {
 pub struct GitPrograms {
     /// A setting that names a program, whatever git is asked to do.
     pub always: Option<String>,
-    /// A setting by which hooks come from the project.
+    /// Hooks that come from the project, or run what does.
     pub hooks: Option<Hooks>,
     /// A setting by which objects that are missing are fetched.
     pub fetches: Option<String>,
@@ -214,13 +214,15 @@ pub struct GitPrograms {
     pub aliases: BTreeSet<String>,
 }
 
-/// Hooks that are not those of the repository.
+/// Hooks that may run what lies in the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hooks {
-    /// The setting that names them.
+    /// The setting that names them, or the first of them.
     pub setting: String,
     /// They are where the rule `arms` asks about every writer.
     pub are_guarded: bool,
+    /// Which there are; none if it may be any.
+    pub present: Option<BTreeSet<String>>,
 }
 
 impl Setting {

@@ -320,7 +320,7 @@ fn a_repository_that_names_programs_makes_git_unknown() {
 fn what_else_a_configuration_of_git_says_is_about_some_subcommands() {
     let with = |line: &str, git: &GitPrograms| classify(line, &Setting { git: Some(git.clone()), ..setting() }).label;
     let hooks = |are_guarded| GitPrograms {
-        hooks: Some(Hooks { setting: "core.hookspath".to_owned(), are_guarded }),
+        hooks: Some(Hooks { setting: "core.hookspath".to_owned(), are_guarded, present: None }),
         ..GitPrograms::default()
     };
     for line in ["git commit -m x", "git checkout main", "git rebase main", "git stash"] {
