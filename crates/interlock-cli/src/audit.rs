@@ -111,15 +111,16 @@ fn run_verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
 }
 
 fn run_replay(arguments: &ReplayArguments) -> Result<Outcome, Fault> {
-    let data = Places::find(arguments.data.as_deref())?.data;
+    let places = Places::find(arguments.data.as_deref())?;
+    let data = &places.data;
     let other = match &arguments.bundle {
         Some(directory) => {
-            let loaded = load_bundle(Some(directory), &data, &[]);
+            let loaded = load_bundle(Some(directory), &places, &[]);
             Some(loaded.map_err(|fault| Fault::with_code(fault.code, fault.message))?.0)
         }
         None => None,
     };
-    let mut reader = open(&data)?;
+    let mut reader = open(data)?;
     let replayed = replay(&mut reader, other.as_ref(), &mut progress(arguments.json));
     let replayed = replayed.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
     clear_progress(arguments.json);

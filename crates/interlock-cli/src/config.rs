@@ -69,7 +69,7 @@ fn show(arguments: &ShowArguments) -> Result<Outcome, Fault> {
     let places = Places::find(arguments.data.as_deref())?;
     let mut settings = server_settings(arguments, &places);
     let own = own_places(arguments.bundle.as_deref().as_slice(), &places);
-    let loaded = own.and_then(|own| load_bundle(arguments.bundle.as_deref(), &places.data, &own));
+    let loaded = own.and_then(|own| load_bundle(arguments.bundle.as_deref(), &places, &own));
     let (bundle, from) = loaded.map_err(|fault| Fault::with_code(fault.code, fault.message))?;
     settings.extend(bundle_settings(&bundle, &from)?);
     let digest = Digest::of(&bundle, &places);

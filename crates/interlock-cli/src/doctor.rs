@@ -23,7 +23,7 @@ use interlock_core::visible;
 use interlock_runtime::clock::{Clock, SystemClock};
 use interlock_runtime::ledger::{CheckpointFile, LedgerKey, RecoveryFault, SqliteReader, recover};
 use interlock_runtime::reach::{Reach, free_bytes, own_user, reach};
-use interlock_runtime::startup::check_environment;
+use interlock_runtime::startup::{check_environment, is_key_file};
 
 use crate::audit::NoEntropy;
 use crate::client::Client;
@@ -203,8 +203,7 @@ impl Visit {
             if found.mode() & 0o022 != 0 {
                 self.fail(NAME, format!("{name} can be written by others"), format!("chmod go-w {name}"));
             }
-            let is_key = path.extension().is_some_and(|extension| extension == "key" || extension == "keys");
-            if is_key && found.mode() & 0o044 != 0 {
+            if is_key_file(&path) && found.mode() & 0o044 != 0 {
                 // A new ledger.key would make the checkpoint look forged.
                 let is_operator = path.file_name().is_some_and(|file| file == "operator.key");
                 let more =
@@ -368,7 +367,7 @@ impl Visit {
 
     fn bundle(&mut self, given: Option<&Path>, places: &Places, in_force: Option<&str>) {
         const NAME: &str = "bundle";
-        let loaded = own_places(given.as_slice(), places).and_then(|own| load_bundle(given, &places.data, &own));
+        let loaded = own_places(given.as_slice(), places).and_then(|own| load_bundle(given, places, &own));
         match loaded {
             Err(fault) => {
                 self.fail(NAME, visible(&fault.message), format!("`interlock explain {}`", fault.code));

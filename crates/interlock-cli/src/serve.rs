@@ -183,7 +183,7 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
     };
     let own = [&arguments.bundle, &arguments.tls_cert, &arguments.tls_key];
     let own: Vec<&Path> = own.into_iter().filter_map(|path| path.as_deref()).collect();
-    let (bundle, bundle_from) = load_bundle(arguments.bundle.as_deref(), &places.data, &own_places(&own, &places)?)?;
+    let (bundle, bundle_from) = load_bundle(arguments.bundle.as_deref(), &places, &own_places(&own, &places)?)?;
     let bundle = Arc::new(bundle);
     let store = SqliteStore::open(data.path()).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     let signing =
@@ -249,17 +249,17 @@ pub(crate) fn own_places(more: &[&Path], places: &Places) -> Result<Vec<String>,
     Ok(resolved)
 }
 
-/// Reads `interlock.toml` and the files beside it that it may name.
+/// Reads `interlock.toml` and the files beside it that it may name. Without places of its own nothing is written.
 pub(crate) fn load_bundle(
     given: Option<&Path>,
-    data: &Path,
+    places: &Places,
     own_places: &[String],
 ) -> Result<(Bundle, String), StartupFault> {
     let invalid = |message: String| StartupFault { code: Code::ConfigInvalid, message };
     // Anything but a plain no switches it on.
     let required = env::var("DOOM_LOOP_GUARD_REQUIRED")
         .is_ok_and(|value| !["", "0", "false", "no", "off"].contains(&value.trim().to_ascii_lowercase().as_str()));
-    let directory = given.map_or_else(|| data.join("bundle"), Path::to_owned);
+    let directory = given.map_or_else(|| places.data.join("bundle"), Path::to_owned);
     if given.is_none() && !directory.exists() {
         let bundle =
             Bundle::load_for("", &BTreeMap::new(), required, own_places).map_err(|error| invalid(error.to_string()))?;
@@ -283,20 +283,24 @@ pub(crate) fn load_bundle(
     let bundle = bundle.map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     destinations_of(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     checkpoint_destination_of(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
-    check_written(&bundle, own_places).map_err(|reason| invalid(format!("{}: {reason}", path.display())))?;
+    // What is not there yet is ours all the same: the socket, a key that will be made, what the next version keeps.
+    let home = places.key.parent().map(settled).filter(|_| !own_places.is_empty());
+    let own: Vec<PathBuf> = own_places.iter().map(PathBuf::from).chain(home).collect();
+    check_written(&bundle, &own).map_err(|reason| invalid(format!("{}: {reason}", path.display())))?;
     Ground::load(&bundle).map_err(|error| invalid(format!("{}: {error}", path.display())))?;
     Ok((bundle, path.display().to_string()))
 }
 
-/// Refuses places to write to that are the server's own: what a bundle has written there would be in the place of a key,
-/// the ledger or the bundle itself.
-fn check_written(bundle: &Bundle, own_places: &[String]) -> Result<(), String> {
+/// Refuses places to write to that are the server's own, or hold them: what a bundle has written there would be in the
+/// place of a key, the ledger or the bundle itself.
+fn check_written(bundle: &Bundle, own_places: &[PathBuf]) -> Result<(), String> {
     let own = |path: &Path| {
         // A link is replaced where it lies and written through where it leads, so neither may be ours.
         let lies = path.parent().zip(path.file_name()).map(|(parent, name)| settled(parent).join(name));
         let places = [Some(settled(path)), lies];
-        let within = |own: &&String| places.iter().flatten().any(|place| place.starts_with(own.as_str()));
-        own_places.iter().find(within).cloned()
+        let meets =
+            |own: &&PathBuf| places.iter().flatten().any(|place| place.starts_with(own) || own.starts_with(place));
+        own_places.iter().find(meets).map(|own| own.display().to_string())
     };
     if let Some(file) = bundle.checkpoints().and_then(|elsewhere| elsewhere.file.as_deref())
         && let Some(own) = own(Path::new(file))
@@ -304,8 +308,14 @@ fn check_written(bundle: &Bundle, own_places: &[String]) -> Result<(), String> {
         return Err(format!("checkpoints.file must lie elsewhere; {own} is the server's own"));
     }
     for (name, guard) in bundle.guards() {
-        if let Some(own) = guard.roots().iter().find_map(|root| own(Path::new(root.path()))) {
-            return Err(format!("guards.{name}: allowed_commit_roots must lie elsewhere; {own} is the server's own"));
+        for root in guard.roots() {
+            if let Some(own) = own(Path::new(root.path())) {
+                let root = interlock_core::display(root.path());
+                return Err(format!(
+                    "guards.{name}: allowed_commit_roots must lie elsewhere, neither in the server's own places nor above \
+                     them; {root} meets {own}"
+                ));
+            }
         }
     }
     Ok(())

@@ -128,6 +128,11 @@ pub fn check_secret_file(path: &Path) -> Result<(), StartupFault> {
     }
 }
 
+/// Whether a file among ours holds a key, by its name.
+pub fn is_key_file(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "key" || extension == "keys")
+}
+
 fn others_may_write(found: &Metadata) -> bool {
     found.mode() & 0o022 != 0
 }
@@ -155,7 +160,8 @@ impl DataDirectory {
         make_directory(path)?;
         check_files(path)?;
         for entry in fs::read_dir(path).map_err(|error| fault("cannot be read", &error))? {
-            check_files(&entry.map_err(|error| fault("cannot be read", &error))?.path())?;
+            let path = entry.map_err(|error| fault("cannot be read", &error))?.path();
+            if is_key_file(&path) { check_secret_file(&path)? } else { check_files(&path)? }
         }
         let lock = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path.join("lock"));
         let lock = lock.map_err(|error| fault("cannot be locked", &error))?;
@@ -201,7 +207,7 @@ pub fn operator_key(path: &Path, entropy: &dyn Entropy) -> Result<String, Startu
         |error: &io::Error| StartupFault::new(Code::FaultStore, format!("{} cannot be used: {error}", path.display()));
     match fs::read_to_string(path) {
         Ok(text) => {
-            check_files(path)?;
+            check_secret_file(path)?;
             key_in(&text).ok_or_else(|| {
                 let message = format!("{} holds no key ({KEY_FORM}); remove it to have one made", path.display());
                 StartupFault::new(Code::EnvironmentFiles, message)

@@ -152,6 +152,18 @@ fn it_refuses_to_start_on_ground_that_is_not_its_own() {
         refused(command(&data), "INTERLOCK-ENV-002");
         fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
     }
+    // Keys that others can read, they can use.
+    let mut with_file = command(&data);
+    drop(start(std::mem::replace(with_file.env_remove("INTERLOCK_OPERATOR_KEY"), command(&data))));
+    for name in ["ledger.key", "attestation.keys", "operator.key"] {
+        for mode in [0o644, 0o640, 0o604] {
+            fs::set_permissions(data.join(name), fs::Permissions::from_mode(mode)).expect("a mode");
+            let mut command = command(&data);
+            command.env_remove("INTERLOCK_OPERATOR_KEY");
+            refused(command, "can be read");
+        }
+        fs::set_permissions(data.join(name), fs::Permissions::from_mode(0o600)).expect("a mode");
+    }
     drop(start(command(&data)));
 
     let bundle = scratch.path().join("bundle");
@@ -572,11 +584,16 @@ fn a_bundle_has_nothing_written_over_the_server_s_own_files() {
         elsewhere.join("../data/copy"),
         elsewhere.join("nothing/../../data/copy"),
         data.clone(),
+        scratch.path().to_owned(),
     ] {
         let said = refused(serve(format!("[checkpoints]\nfile = {:?}\n", shown(place.clone()))));
         assert!(said.contains("CONFIG-001") && said.contains("checkpoints.file"), "{}: {said}", place.display());
     }
-    for root in [data.clone(), data.join("deep"), bundle.clone(), elsewhere.join("link")] {
+    // Within them, and above them: what holds a key holds what is beside it.
+    std::os::unix::fs::symlink(scratch.path(), elsewhere.join("above")).expect("a link");
+    let within = [data.clone(), data.join("deep"), bundle.clone(), bundle.join("not/yet"), elsewhere.join("link")];
+    let above = [scratch.path().to_owned(), PathBuf::from("/"), elsewhere.join("above"), scratch.path().join("./")];
+    for root in within.into_iter().chain(above) {
         let text = format!(
             "[guards.g]\nrequired_schema = {{ type = \"object\", properties = {{}} }}\nallowed_commit_roots = [{:?}]\n",
             shown(root.clone())
@@ -584,6 +601,14 @@ fn a_bundle_has_nothing_written_over_the_server_s_own_files() {
         let said = refused(serve(text));
         assert!(said.contains("CONFIG-001") && said.contains("allowed_commit_roots"), "{}: {said}", root.display());
     }
+    // The home, with the socket in it, though the data is elsewhere.
+    let home = scratch.path().join("home");
+    let guard = "[guards.g]\nrequired_schema = { type = \"object\", properties = {} }\nallowed_commit_roots = ";
+    let mut command = serve(format!("{guard}[{:?}]\n", shown(home.join("states"))));
+    command.env("INTERLOCK_HOME", &home);
+    let said = refused(command);
+    assert!(said.contains("CONFIG-001") && said.contains("home"), "{said}");
+    drop(start(serve(format!("{guard}[{:?}]\n", shown(elsewhere.join("states"))))));
     // Beside them is fine, also where a name begins alike.
     for place in [elsewhere.join("copy"), scratch.path().join("data-copy")] {
         drop(start(serve(format!("[checkpoints]\nfile = {:?}\n", shown(place)))));
