@@ -3,7 +3,7 @@
 use super::git_settings::global_options;
 use super::options::{self, Call};
 use super::reduce::Argument;
-use super::table::Spec;
+use super::table::{self, Spec};
 use super::walk::{Run, Walk};
 use super::{GitPrograms, Label, git_config, special};
 
@@ -81,10 +81,10 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         }
         _ => {}
     }
-    let Some(spec) = walk.setting.commands.git(name) else {
+    let Some(spec) = table::git(name) else {
         return walk.add(Unknown, whole, &run.span, "a subcommand that is not known, or runs programs");
     };
-    let given = Given { spec: &spec, call: options::read_until_verb(&spec, arguments), arguments };
+    let given = Given { spec, call: options::read_until_verb(spec, arguments), arguments };
     match name {
         "push" | "send-pack" => push(walk, whole, &given, run),
         "clone" => clone(walk, whole, &given, run),
@@ -94,8 +94,8 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.has(None, "cached") => {
             walk.add(Write, whole, &run.span, "changes the index");
         }
-        _ if spec.has_verbs() => special::by_verb(walk, run, &spec, &given.call, arguments, whole),
-        _ => special::judge(walk, run, &spec, &given.call, arguments, whole),
+        _ if spec.has_verbs() => special::by_verb(walk, run, spec, &given.call, arguments, whole),
+        _ => special::judge(walk, run, spec, &given.call, arguments, whole),
     }
     match name {
         "branch" if given.has(Some('d'), "delete") && given.has(Some('f'), "force") => {
