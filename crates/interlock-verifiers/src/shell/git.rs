@@ -104,6 +104,10 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         "checkout" if replaces_files(&given) => {
             walk.add(Destructive, whole, &run.span, "replaces files in the tree");
         }
+        // One word behind the dashes is the file; with more of them options are read there.
+        "blame" | "annotate" if given.behind_dashes().len() > 1 || given.behind_dashes().iter().any(is_several) => {
+            walk.add(Unknown, whole, &run.span, "words behind `--` that can be options");
+        }
         // What these run is a command line of its own.
         "submodule" | "bisect" if matches!(given.verb(), Some("foreach" | "run")) => {
             let words: Vec<&str> = arguments.iter().skip(1).map(Argument::skeleton).collect();
@@ -122,6 +126,11 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
     if given.call.operands.iter().any(runs) {
         walk.add(Unknown, whole, &run.span, "a transport that runs a program");
     }
+}
+
+/// Whether an argument can become several words.
+fn is_several(argument: &Argument) -> bool {
+    argument.splits || argument.has_glob
 }
 
 /// A call of a subcommand.
@@ -143,6 +152,12 @@ impl Given<'_> {
         let call = &self.call;
         let worktree = options::values(Some(self.spec), self.arguments, Some('W'), "worktree");
         self.has(Some('S'), "staged") && worktree.is_empty() && !call.has_unlisted && call.effects.is_empty()
+    }
+
+    /// What stands behind `--`.
+    fn behind_dashes(&self) -> &[Argument] {
+        let at = self.arguments.iter().position(|argument| argument.known_text() == Some("--"));
+        at.and_then(|at| self.arguments.get(at.saturating_add(1)..)).unwrap_or_default()
     }
 
     /// The verb of a subcommand with verbs.
@@ -248,8 +263,7 @@ fn push(walk: &mut Walk<'_, '_>, whole: &str, given: &Given<'_>, run: &Run<'_>) 
 
 /// Whether `git checkout` is given paths, or what is more likely one than a branch.
 fn replaces_files(given: &Given<'_>) -> bool {
-    let mut after = given.arguments.iter().skip_while(|argument| argument.known_text() != Some("--")).skip(1);
-    if after.next().is_some() {
+    if !given.behind_dashes().is_empty() {
         return true;
     }
     let makes = [(Some('b'), ""), (Some('B'), ""), (None, "orphan"), (Some('t'), "track"), (Some('d'), "detach")];

@@ -37,6 +37,8 @@ pub(super) struct Spec {
     pub(super) is_posix: bool,
     /// What lowers counts only before the first operand.
     pub(super) is_leading: bool,
+    /// `--` does not end the options: what follows is handed on to another program, or read once more.
+    pub(super) is_endless: bool,
     /// `--no-NAME` takes back what `--NAME` says.
     pub(super) negates: bool,
     pub(super) single_dash: bool,
@@ -54,6 +56,8 @@ pub(super) struct Spec {
 pub(super) struct Opt {
     pub(super) takes: Takes,
     pub(super) does: Does,
+    /// It is one only as a word of its own, not in a bundle.
+    pub(super) is_alone: bool,
 }
 
 /// Whether an option has an argument.
@@ -137,7 +141,11 @@ struct Entry {
     #[serde(default)]
     raises: String,
     #[serde(default)]
+    alone: String,
+    #[serde(default)]
     leading: bool,
+    #[serde(default)]
+    endless: bool,
     /// Another entry of the same table, whose options these are too.
     like: Option<String>,
     #[serde(default)]
@@ -325,6 +333,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
         is_open: entry.open,
         is_posix: entry.posix || operands == Operands::Command,
         is_leading: entry.leading,
+        is_endless: entry.endless,
         negates: reading.negates,
         single_dash: entry.single_dash,
         dashless: entry.dashless,
@@ -364,10 +373,14 @@ fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) ->
             if !option.starts_with('-') && !option.starts_with('+') {
                 return Err(format!("`{name}`: `{option}` is no option"));
             }
-            if options.insert(option.to_owned(), Opt { takes, does }).is_some() {
+            if options.insert(option.to_owned(), Opt { takes, does, is_alone: false }).is_some() {
                 return Err(format!("`{name}`: the option `{option}` is there twice"));
             }
         }
+    }
+    for word in entry.alone.split_ascii_whitespace() {
+        let option = options.get_mut(word).ok_or_else(|| format!("`{name}`: there is no option `{word}`"))?;
+        option.is_alone = true;
     }
     Ok(())
 }
