@@ -96,7 +96,8 @@ fn setting(arguments: &ClassifyArguments) -> Result<Setting, Fault> {
     let executor = Executor::named(&arguments.shell);
     let directory = arguments.directory.as_deref();
     let git = directory.map(interlock_runtime::git_config::programs);
-    Ok(Setting { executor, git, ..Setting::with(commands) })
+    let choosers = directory.map(|directory| interlock_runtime::choosers::choosers(core::iter::once(directory)));
+    Ok(Setting { executor, git, choosers, ..Setting::with(commands) })
 }
 
 /// The label, the part that decides underlined, and every other effect.

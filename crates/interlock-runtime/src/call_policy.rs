@@ -1,6 +1,6 @@
 //! The base policy: what a tool call does, how risky that is, and what the rules say to it.
 //!
-//! Reads the file system to see where paths lead and what git is configured to run; changes nothing, starts nothing.
+//! Reads the file system to see where paths lead, what git is configured to run and who answers for a version; changes nothing, starts nothing.
 //! Everything is counted, so that no call takes long. What is not understood is never VERIFIED.
 
 use std::collections::BTreeSet;
@@ -11,20 +11,19 @@ use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Family, FileChange, lines_changed};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
-use interlock_verifiers::shell::{Analysis, GitPrograms, Setting, examine};
+use interlock_verifiers::shell::{AS_INSTALLED, Analysis, Choosers, GitPrograms, Setting, examine};
 
 pub use interlock_verifiers::Ground;
 pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
 
-use crate::git_config;
 use crate::paths::{self, Base, Missing, Resolved};
 use crate::platform;
+use crate::{choosers, git_config};
 
 mod guess;
 mod place;
 mod repositories;
 mod selected;
-mod toolchain;
 
 use place::Places;
 
@@ -42,6 +41,8 @@ const PROJECT_SETTINGS: &str = ".interlock";
 const WORKFLOW_FILES: [&str; 4] = ["workflow.json", "workflow.yaml", "workflow.yml", "workflow.toml"];
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
+/// The most directories in which files that choose programs are looked for.
+const CHANGED_MAX: usize = 16;
 
 /// Where a call is made.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +124,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let mut places = Places::new(place);
     let start = directory_of(call, place);
     let setting = setting_of(ground, place, &start);
-    seen.lines(&setting, &start, call, &mut places);
+    seen.lines(&setting, &start, call, place.home, &mut places);
     seen.repositories(&start, place, &places);
     seen.files(call, place, &mut places);
     let registered = registered_name(call).and_then(|name| bundle.registry().get(&name));
@@ -222,8 +223,24 @@ fn setting_of(ground: &Ground, place: &CallPlace<'_>, start: &Resolved) -> Setti
     let programs = |start| git_config::programs_for(Path::new(start), home, Path::new(place.project));
     let nowhere = || GitPrograms { always: Some("a directory that is not known".to_owned()), ..GitPrograms::default() };
     setting.git = Some(start.known().map_or_else(nowhere, programs));
-    setting.has_own_toolchain = Some(start.known().is_none_or(|start| toolchain::is_own(Path::new(start))));
     setting
+}
+
+/// Which files choose programs wherever a line may be.
+fn choosers_for(words: &Words, start: &Resolved, home: Option<&str>) -> Choosers {
+    let mut directories: BTreeSet<String> = start.known().map(str::to_owned).into_iter().collect();
+    let mut is_unknown = directories.is_empty();
+    for change in &words.changes {
+        let to = change.to.as_deref().filter(|_| directories.len() <= CHANGED_MAX);
+        let Some(to) = to else {
+            is_unknown = true;
+            break;
+        };
+        let found: Vec<Resolved> = directories.iter().map(|from| paths::resolve(to, from, home)).collect();
+        is_unknown |= found.iter().any(|place| place.known().is_none());
+        directories.extend(found.iter().filter_map(|place| place.known().map(str::to_owned)));
+    }
+    Choosers { is_unknown, ..choosers::choosers(directories.iter().map(Path::new)) }
 }
 
 /// What was seen in a call.
@@ -244,13 +261,18 @@ struct Seen {
 
 impl Seen {
     /// Reads the command lines.
-    fn lines(&mut self, setting: &Setting, start: &Resolved, call: &Call, places: &mut Places<'_>) {
+    fn lines(&mut self, setting: &Setting, start: &Resolved, call: &Call, home: Option<&str>, places: &mut Places<'_>) {
         if call.intent.commands.is_empty() {
             return;
         }
         let mut label = Label::ReadOnly;
         for line in call.intent.commands.iter().take(LINES_MAX) {
-            let (analysis, words) = examine(line, setting);
+            let (mut analysis, mut words) = examine(line, setting);
+            if analysis.assumes.contains(&AS_INSTALLED) {
+                // Only now is it worth a look, and where to look is known as well.
+                let choosers = Some(choosers_for(&words, start, home));
+                (analysis, words) = examine(line, &Setting { choosers, ..setting.clone() });
+            }
             label = label.max(analysis.label);
             self.setting_to_blame = self.setting_to_blame.take().or_else(|| blamed(&analysis, setting));
             self.labels.extend(analysis.effects.iter().map(|found| found.effect));

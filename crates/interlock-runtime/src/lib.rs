@@ -36,6 +36,7 @@ pub mod call_gate;
 #[cfg(feature = "ledger")]
 pub mod call_policy;
 #[cfg(feature = "ledger")]
+pub mod choosers;
 pub mod clock;
 #[cfg(feature = "ledger")]
 pub mod coding_agents;

@@ -3,7 +3,7 @@
 use super::git_settings::global_options;
 use super::options::{self, Call};
 use super::reduce::Argument;
-use super::table::Spec;
+use super::table::{self, Spec};
 use super::walk::{Run, Walk};
 use super::{GitPrograms, Hooks, Label, git_config, special};
 
@@ -81,10 +81,10 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         }
         _ => {}
     }
-    let Some(spec) = walk.setting.commands.git(name) else {
+    let Some(spec) = table::git(name) else {
         return walk.add(Unknown, whole, &run.span, "a subcommand that is not known, or runs programs");
     };
-    let given = Given { spec: &spec, call: options::read_until_verb(&spec, arguments), arguments };
+    let given = Given { spec, call: options::read_until_verb(spec, arguments), arguments };
     match name {
         "push" | "send-pack" => push(walk, whole, &given, run),
         "clone" => clone(walk, whole, &given, run),
@@ -94,8 +94,8 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.has(None, "cached") => {
             walk.add(Write, whole, &run.span, "changes the index");
         }
-        _ if spec.has_verbs() => special::by_verb(walk, run, &spec, &given.call, arguments, whole),
-        _ => special::judge(walk, run, &spec, &given.call, arguments, whole),
+        _ if spec.has_verbs() => special::by_verb(walk, run, spec, &given.call, arguments, whole),
+        _ => special::judge(walk, run, spec, &given.call, arguments, whole),
     }
     match name {
         "branch" if given.has(Some('d'), "delete") && given.has(Some('f'), "force") => {
@@ -103,6 +103,10 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         }
         "checkout" if replaces_files(&given) => {
             walk.add(Destructive, whole, &run.span, "replaces files in the tree");
+        }
+        // One word behind the dashes is the file; with more of them options are read there.
+        "blame" | "annotate" if given.behind_dashes().len() > 1 || given.behind_dashes().iter().any(is_several) => {
+            walk.add(Unknown, whole, &run.span, "words behind `--` that can be options");
         }
         // What these run is a command line of its own.
         "submodule" | "bisect" if matches!(given.verb(), Some("foreach" | "run")) => {
@@ -124,6 +128,11 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
     }
 }
 
+/// Whether an argument can become several words.
+fn is_several(argument: &Argument) -> bool {
+    argument.splits || argument.has_glob
+}
+
 /// A call of a subcommand.
 struct Given<'a> {
     spec: &'a Spec,
@@ -143,6 +152,12 @@ impl Given<'_> {
         let call = &self.call;
         let worktree = options::values(Some(self.spec), self.arguments, Some('W'), "worktree");
         self.has(Some('S'), "staged") && worktree.is_empty() && !call.has_unlisted && call.effects.is_empty()
+    }
+
+    /// What stands behind `--`.
+    fn behind_dashes(&self) -> &[Argument] {
+        let at = self.arguments.iter().position(|argument| argument.known_text() == Some("--"));
+        at.and_then(|at| self.arguments.get(at.saturating_add(1)..)).unwrap_or_default()
     }
 
     /// The verb of a subcommand with verbs.
@@ -267,8 +282,7 @@ fn push(walk: &mut Walk<'_, '_>, whole: &str, given: &Given<'_>, run: &Run<'_>) 
 
 /// Whether `git checkout` is given paths, or what is more likely one than a branch.
 fn replaces_files(given: &Given<'_>) -> bool {
-    let mut after = given.arguments.iter().skip_while(|argument| argument.known_text() != Some("--")).skip(1);
-    if after.next().is_some() {
+    if !given.behind_dashes().is_empty() {
         return true;
     }
     let makes = [(Some('b'), ""), (Some('B'), ""), (None, "orphan"), (Some('t'), "track"), (Some('d'), "detach")];

@@ -11,6 +11,7 @@
 //! | builtins of the shell | `builtins.rs` |
 //! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
 //! | subcommands of git | `git.toml`; what no table can tell: `git.rs`, `git_config.rs`, `git_settings.rs` |
+//! | who answers for a version | `versions.rs` |
 //! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
 //! | what a path means | `paths.rs` |
 //! | what workflows ask about lines | `judge.rs` |
@@ -57,6 +58,7 @@ mod table;
 mod tar;
 mod unnamed;
 mod values;
+mod versions;
 mod walk;
 mod word;
 mod words;
@@ -75,6 +77,7 @@ use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
 
 pub use table::Commands;
+pub use versions::{CHOOSING_ANY, choosing_files};
 pub use words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
@@ -197,8 +200,20 @@ pub struct Setting {
     pub executor: Executor,
     /// What the configuration of git in the working directory makes it run; `None` if nobody looked.
     pub git: Option<GitPrograms>,
-    /// Whether the toolchain of Rust in the working directory is one of the project's own; `None` if nobody looked.
-    pub has_own_toolchain: Option<bool>,
+    /// Which files of the project choose programs in the working directory; `None` if nobody looked.
+    pub choosers: Option<Choosers>,
+}
+
+/// What is taken for granted where a program is asked for its version and nobody looked who answers.
+pub const AS_INSTALLED: &str = "programs as installed";
+
+/// Files of a project by which version managers run programs that are not among the installed ones.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Choosers {
+    /// Those that were found, as they are named in [`choosing_files`].
+    pub files: Vec<String>,
+    /// The line may be in a directory that is not known.
+    pub is_unknown: bool,
 }
 
 /// What a configuration of git makes it run, with the settings that say so.
@@ -233,7 +248,7 @@ impl Setting {
 
     /// A table, bash, and no look at git's configuration.
     pub fn with(commands: Commands) -> Setting {
-        Setting { commands, executor: Executor::Bash, git: None, has_own_toolchain: None }
+        Setting { commands, executor: Executor::Bash, git: None, choosers: None }
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
             continue;
         };
         if !ended && text == "--" {
-            ended = true;
+            ended = !spec.is_endless;
             continue;
         }
         let is_option = text.len() > 1 && text.starts_with('-') || text.len() > 1 && spec.options.contains_key(text);
@@ -242,17 +242,18 @@ fn negated(spec: &Spec, name: &str) -> Option<Opt> {
 fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &mut usize, call: &mut Call<'_>) {
     let mut rest = letters.chars();
     while let Some(letter) = rest.next() {
-        let Some(option) = spec.options.get(&format!("-{letter}")) else {
-            let is_number = letter.is_ascii_digit() && spec.options.contains_key("-NUM");
-            if is_number {
-                continue;
-            }
+        let number = || spec.options.get("-NUM").filter(|_| letter.is_ascii_digit());
+        let option = spec.options.get(&format!("-{letter}")).or_else(number);
+        let Some(option) = option else {
             unlisted(spec, here, call);
             if !spec.is_open {
                 return;
             }
             continue;
         };
+        if option.is_alone && !stands_alone(*option, letters, rest.as_str()) {
+            return unlisted(spec, here, call);
+        }
         let attached = rest.as_str();
         let is_whole = arguments.get(here).is_some_and(|argument| argument.text.is_some());
         let value = match option.takes {
@@ -275,6 +276,16 @@ fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &
         };
         apply(spec, *option, value, here, call);
     }
+}
+
+/// Whether an option that a program knows as a word of its own is one here: with nothing around it but its argument, or
+/// the rest of a number. What such a program makes of anything else, and of the next word, is not known.
+fn stands_alone(option: Opt, letters: &str, rest: &str) -> bool {
+    if letters.bytes().all(|byte| byte.is_ascii_digit()) {
+        return true;
+    }
+    let is_first = rest.len().saturating_add(1) == letters.len();
+    is_first && (rest.is_empty() || option.takes != Takes::Nothing)
 }
 
 /// The argument of an option, as the next word. One that can become several words brings options along.

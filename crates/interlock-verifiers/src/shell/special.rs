@@ -4,7 +4,7 @@ use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::{Operands, Spec};
 use super::walk::{Run, Walk};
-use super::{Label, awk, builtins, find, git, paths, sed, shells, ssh, tar, wrappers};
+use super::{Label, awk, builtins, find, git, paths, sed, shells, ssh, tar, versions, wrappers};
 
 type Handler = fn(&mut Walk<'_, '_>, &Run<'_>);
 
@@ -51,7 +51,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let entries: Vec<_> = walk.setting.commands.get(run.name).into_iter().flatten().cloned().collect();
     let handler = handler(run.name);
     let known = handler.is_some() || !entries.is_empty();
-    if known && asks_for_help(run.arguments, &entries) && answers_itself(walk, run.name, &entries) {
+    if known && versions::is_asked(run.arguments, &entries) && versions::answers(walk, run, &entries) {
         return walk.add(Label::ReadOnly, run.name, &run.span, "asks for a version or for help");
     }
     if let Some(handler) = handler {
@@ -75,55 +75,6 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 /// Builtins that are programs as well, and do the same as those.
 fn is_also_program(name: &str) -> bool {
     matches!(name, "echo" | "printf" | "true" | "false" | "pwd" | "test" | "[" | "kill")
-}
-
-fn asks_for_help(arguments: &[Argument], entries: &[std::sync::Arc<Spec>]) -> bool {
-    let [only] = arguments else { return false };
-    match only.known_text() {
-        Some("--version" | "--help") => true,
-        Some(text) => entries.iter().any(|spec| spec.version.iter().any(|version| version == text)),
-        None => false,
-    }
-}
-
-/// Programs that may run anything, and say their version or how they are used before they look at the project. All
-/// others of that kind may load what it names: plugins, wrappers, another version of themselves.
-#[rustfmt::skip]
-const ANSWERING: &[&str] = &[
-    "python", "python2", "python2.7", "python3", "python3.6", "python3.7", "python3.8", "python3.9", "python3.10",
-    "python3.11", "python3.12", "python3.13", "python3.14", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "npm",
-    "npx", "ruby", "perl", "perl5", "php", "lua", "luajit", "lua5.1", "lua5.2", "lua5.3", "lua5.4", "R", "Rscript",
-    "java", "javac", "javap", "jshell", "jar", "tcc", "gcc", "cc", "g++", "c++", "clang", "clang++", "cpp", "gfortran",
-    "as", "ld", "ld.lld", "ld.gold", "lld", "mold", "nasm", "yasm", "ghc", "ocaml", "protoc", "bison", "flex", "make",
-    "gmake", "bmake", "cmake", "ctest", "ninja", "pkg-config", "autoconf", "automake", "ccache", "sccache", "tsc",
-    "pip", "pip3", "gem", "uv", "ruff", "rustup", "cargo", "rustc", "rustdoc", "rustfmt", "docker", "docker-compose",
-    "podman", "buildah", "kubectl", "oc", "helm", "aws", "gcloud", "gsutil", "bq", "az", "gh", "glab", "doctl",
-    "psql", "mysql", "mariadb", "sqlite3", "duckdb", "mongosh", "redis-cli", "clickhouse", "etcdctl", "pg_restore",
-    "mysqladmin", "openssl", "gpg", "age", "ssh-add", "rclone", "aria2c", "7z", "unrar", "rar", "patchelf", "apt",
-    "apt-get", "apt-cache", "apt-mark", "dpkg", "rpm", "dnf", "pacman", "apk", "brew", "nix", "systemctl",
-    "systemd-run", "systemd-analyze", "loginctl", "resolvectl", "networkctl", "udevadm", "crontab", "at", "service",
-    "ip", "iptables", "nft", "ufw", "strace", "modprobe", "ldd", "ldconfig", "hdparm", "cryptsetup", "getent", "htop",
-    "umount", "chroot", "useradd", "setcap", "updatedb", "rename", "units", "m4", "fzf", "ack", "ugrep", "wdiff",
-    "colordiff", "diffstat", "xmlstarlet", "pandoc", "convert", "magick", "identify", "ffmpeg", "ffprobe", "sox",
-    "exiftool", "gs", "less", "more", "zless", "zmore", "man", "info", "vim", "vi", "nvim", "nano", "emacs", "tmux",
-    "svn", "git-lfs", "nginx", "shellcheck", "clang-format", "hyperfine", "claude", "codex", "gemini",
-    "cursor-agent", "ollama", "entr", "ctags", "tar", "cloc",
-];
-/// Those of them that are chosen by a file of the project.
-const CHOSEN: &[&str] = &["cargo", "rustc", "rustdoc", "rustfmt", "rustup"];
-
-/// Whether a program that is asked for its version or for help runs nothing of the project to answer.
-fn answers_itself(walk: &Walk<'_, '_>, name: &str, entries: &[std::sync::Arc<Spec>]) -> bool {
-    if entries.iter().all(|spec| spec.effect != Label::Unknown) {
-        return true;
-    }
-    // A line that writes, or goes elsewhere, may bring such a file.
-    let is_moved = walk.directory.is_some() || walk.findings.effects.iter().any(|found| found.effect > Label::ReadOnly);
-    let is_chosen = match walk.setting.has_own_toolchain {
-        None => false,
-        Some(has_own) => has_own || is_moved,
-    };
-    ANSWERING.contains(&name) && !(is_chosen && CHOSEN.contains(&name))
 }
 
 /// Programs that open an address where others open a file.

@@ -13,12 +13,13 @@ const TABLE: &str = include_str!("commands.toml");
 /// The subcommands of git, likewise.
 const GIT: &str = include_str!("git.toml");
 
+/// How many entries an entry can be like, one after the other.
+const LIKE_DEPTH_MAX: usize = 4;
+
 /// What is known of commands.
 #[derive(Debug, Clone)]
 pub struct Commands {
     built_in: Table,
-    /// The subcommands of git.
-    git: Table,
     /// The operator's, which add to the built-in ones and never take away.
     added: Table,
 }
@@ -36,6 +37,8 @@ pub(super) struct Spec {
     pub(super) is_posix: bool,
     /// What lowers counts only before the first operand.
     pub(super) is_leading: bool,
+    /// `--` does not end the options: what follows is handed on to another program, or read once more.
+    pub(super) is_endless: bool,
     /// `--no-NAME` takes back what `--NAME` says.
     pub(super) negates: bool,
     pub(super) single_dash: bool,
@@ -53,6 +56,8 @@ pub(super) struct Spec {
 pub(super) struct Opt {
     pub(super) takes: Takes,
     pub(super) does: Does,
+    /// It is one only as a word of its own, not in a bundle.
+    pub(super) is_alone: bool,
 }
 
 /// Whether an option has an argument.
@@ -136,7 +141,11 @@ struct Entry {
     #[serde(default)]
     raises: String,
     #[serde(default)]
+    alone: String,
+    #[serde(default)]
     leading: bool,
+    #[serde(default)]
+    endless: bool,
     /// Another entry of the same table, whose options these are too.
     like: Option<String>,
     #[serde(default)]
@@ -195,12 +204,7 @@ impl Commands {
                 ));
             }
         }
-        Ok(Commands { built_in, git: git()?, added: Arc::new(added) })
-    }
-
-    /// The entry for a subcommand of git.
-    pub(super) fn git(&self, subcommand: &str) -> Option<Arc<Spec>> {
-        self.git.get(subcommand).cloned()
+        Ok(Commands { built_in, added: Arc::new(added) })
     }
 
     /// The entries for a name: the built-in one, the operator's, or both. Where there are both, both count.
@@ -228,9 +232,12 @@ fn built_in() -> Result<Table, String> {
     BUILT_IN.get_or_init(|| read(TABLE, false).map(Arc::new)).clone()
 }
 
-fn git() -> Result<Table, String> {
-    static BUILT_IN: OnceLock<Result<Table, String>> = OnceLock::new();
-    BUILT_IN.get_or_init(|| read(GIT, true).map(Arc::new)).clone()
+/// The entry for a subcommand of git. Most lines have no git in them, so the table is read when one does; a table that
+/// is not sound has none, and every subcommand is unknown.
+pub(super) fn git(subcommand: &str) -> Option<&'static Spec> {
+    static BUILT_IN: OnceLock<Result<BTreeMap<String, Arc<Spec>>, String>> = OnceLock::new();
+    let table = BUILT_IN.get_or_init(|| read(GIT, true)).as_ref().ok()?;
+    table.get(subcommand).map(AsRef::as_ref)
 }
 
 /// What all entries of a table share.
@@ -265,13 +272,18 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
     };
     let mut options = BTreeMap::new();
     options_of(name, entry, &mut options)?;
-    if let Some(like) = &entry.like {
-        let other = reading.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
+    let mut from = entry;
+    for _ in 0..LIKE_DEPTH_MAX {
+        let Some(like) = &from.like else { break };
+        from = reading.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
         let mut others = BTreeMap::new();
-        options_of(like, other, &mut others)?;
+        options_of(like, from, &mut others)?;
         // What an entry says itself counts.
         others.append(&mut options);
         options = others;
+    }
+    if from.like.is_some() {
+        return Err(format!("`{name}` is like too many others"));
     }
     let operands = match entry.operands.as_deref() {
         None | Some("inputs") => Operands::Inputs,
@@ -321,6 +333,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
         is_open: entry.open,
         is_posix: entry.posix || operands == Operands::Command,
         is_leading: entry.leading,
+        is_endless: entry.endless,
         negates: reading.negates,
         single_dash: entry.single_dash,
         dashless: entry.dashless,
@@ -360,10 +373,14 @@ fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) ->
             if !option.starts_with('-') && !option.starts_with('+') {
                 return Err(format!("`{name}`: `{option}` is no option"));
             }
-            if options.insert(option.to_owned(), Opt { takes, does }).is_some() {
+            if options.insert(option.to_owned(), Opt { takes, does, is_alone: false }).is_some() {
                 return Err(format!("`{name}`: the option `{option}` is there twice"));
             }
         }
+    }
+    for word in entry.alone.split_ascii_whitespace() {
+        let option = options.get_mut(word).ok_or_else(|| format!("`{name}`: there is no option `{word}`"))?;
+        option.is_alone = true;
     }
     Ok(())
 }
