@@ -22,6 +22,7 @@ mod proofs;
 mod properties;
 mod races;
 mod rate;
+mod refusals;
 mod runs;
 mod simulation;
 mod state_service;
