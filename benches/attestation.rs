@@ -25,7 +25,7 @@ fn main() {
     let line = entries.lines().find(|line| line.contains("\"decision\":\"APPROVED\"")).expect("an approval");
     let entry = Entry::from_bytes(line.as_bytes()).expect("an entry");
     let (now, leaf) = (entry.at / 1_000, leaf_hash(line.as_bytes()));
-    let recorded = Recorded { entry, index: 2, leaf, replayed: false, corrected: None };
+    let recorded = Recorded { entry, index: 2, leaf, replayed: false, folded: None, corrected: None };
 
     let scratch = tempfile::tempdir().expect("a directory");
     let ports = Ports {

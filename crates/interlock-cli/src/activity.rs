@@ -136,6 +136,10 @@ fn cells(row: Value<'_>) -> Vec<String> {
     if row.get("dry_run").and_then(|dry| dry.as_bool()) == Some(true) {
         decision.push_str(" (dry)");
     }
+    // Refusals that were counted and not written out.
+    if let Some(count) = row.get("repeats").and_then(|repeats| scalar(repeats, "count")) {
+        decision.push_str(&format!(" x{}", cell(&count, 20)));
+    }
     vec![
         time,
         decision,
@@ -196,7 +200,11 @@ fn since(answer: &Answer, last: Option<&str>) -> Result<(Vec<Row>, bool), Fault>
     let document = answer.document()?;
     let mut rows = Vec::new();
     for row in activities(&document)? {
-        let id = scalar(row, "decision_id").unwrap_or_default();
+        let mut id = scalar(row, "decision_id").unwrap_or_default();
+        // What is counted names a decision that has a row of its own.
+        if row.get("repeats").is_some() {
+            id.push_str(&scalar(row, "timestamp").unwrap_or_default());
+        }
         if last == Some(id.as_str()) {
             return Ok((rows, true));
         }

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use interlock_core::Code;
 use interlock_core::json::quote;
-use interlock_runtime::clock::Entropy;
+use interlock_runtime::clock::{Clock, Entropy, SystemClock};
 use interlock_runtime::ledger::{AuditReport, DATABASE_NAME, Replay, SqliteReader, replay, verify_with_key};
 
 use crate::serve::{Places, load_bundle};
@@ -99,7 +99,7 @@ fn run_verify(arguments: &VerifyArguments) -> Result<Outcome, Fault> {
     let (file, signed) = proof::signed(&data)?;
     let checkpoint = signed.map(|signed| signed.checkpoint);
     let mut reader = open(&data)?;
-    let report = verify_with_key(&mut reader, checkpoint, file.key(), &mut progress(arguments.json));
+    let report = verify_with_key(&mut reader, checkpoint, file.key(), SystemClock.now(), &mut progress(arguments.json));
     let mut report = report.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
     if checkpoint.is_none() {
         report.findings.insert(0, "there is no checkpoint file".to_owned());

@@ -92,6 +92,12 @@ impl Reports {
                 log.event(Level::Error, "ledger_fault", message, &[]);
             }
         });
+        let log = self.telemetry.log.clone();
+        ledger.on_clock(move |message| {
+            if let Some(log) = &log {
+                log.event(Level::Warn, "clock", message, &[]);
+            }
+        });
     }
 
     /// A fault that ends the command; a log of JSON has a line for it, so nobody needs it as text as well.

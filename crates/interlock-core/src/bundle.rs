@@ -17,6 +17,8 @@ pub use engines::{ShellSettings, SqlSettings};
 
 /// The format of bundles this version reads.
 const FORMAT: u32 = 1;
+/// The format of canonical texts this version writes. In the first, the digest covered the server's own places.
+const TEXT_FORMAT: u32 = 2;
 /// What an action costs that has no price of its own.
 const PRICE: UsdMicros = UsdMicros(10_000);
 
@@ -323,8 +325,8 @@ impl Bundle {
         let (mut sql, mut shell) = (file.sql, file.shell);
         sql.as_mut().map_or(Ok(()), |sql| sql.read_files(files)).map_err(BundleError)?;
         shell.as_mut().map_or(Ok(()), |shell| shell.read_files(files)).map_err(BundleError)?;
-        let mut bundle = Bundle::resolve(&BundleText {
-            format: FORMAT,
+        let mut bundle = Bundle::resolve(BundleText {
+            format: TEXT_FORMAT,
             actions,
             tools: file.tools,
             doom_loop_guard_required: file.doom_loop_guard_required || observed_required,
@@ -348,14 +350,26 @@ impl Bundle {
     /// Reads a bundle from its canonical text, as it stands in the ledger.
     pub fn from_text(text: &str) -> Result<Bundle, BundleError> {
         let text: BundleText = json::from_str(text).map_err(|error| BundleError(error.to_string()))?;
-        if text.format != FORMAT {
-            return Err(BundleError(format!("this version reads bundles of format {FORMAT}, not {}", text.format)));
+        if !(FORMAT..=TEXT_FORMAT).contains(&text.format) {
+            return Err(BundleError(format!("this version reads bundles up to {TEXT_FORMAT}, not {}", text.format)));
         }
-        Bundle::resolve(&text)
+        Bundle::resolve(text)
     }
 
-    fn resolve(source: &BundleText) -> Result<Bundle, BundleError> {
-        let text = serde_json::to_string(source).map_err(|error| BundleError(error.to_string()))?;
+    fn resolve(mut source: BundleText) -> Result<Bundle, BundleError> {
+        let written =
+            |source: &BundleText| serde_json::to_string(source).map_err(|error| BundleError(error.to_string()));
+        let text = written(&source)?;
+        // Where the server's own files are decides nothing that an entry could tell, and moving them changes no bundle.
+        let digest = if source.format < 2 || source.own_places.is_empty() {
+            Digest::of(&[&text])
+        } else {
+            let places = core::mem::take(&mut source.own_places);
+            let without = written(&source)?;
+            source.own_places = places;
+            Digest::of(&[&without])
+        };
+        let source = &source;
         let mut registry = Registry::built_in();
         for (name, action) in &source.actions {
             check_name("actions", name)?;
@@ -377,7 +391,6 @@ impl Bundle {
             let guard = StateGuard::load_file(text).map_err(|error| BundleError(format!("guards.{name}: {error}")))?;
             guards.insert(name.clone(), guard);
         }
-        let digest = Digest::of(&[&text]);
         let observed_required = source.doom_loop_guard_required;
         let settings = Settings {
             observe: source.observe,
@@ -395,12 +408,13 @@ impl Bundle {
         Ok(Bundle { text, digest, registry, rules, guards, observed_required, settings, secrets })
     }
 
-    /// The canonical text: what the digest covers and the ledger keeps.
+    /// The canonical text, as the ledger keeps it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The SHA-256 of the canonical text.
+    /// The SHA-256 of the canonical text without the places of the server's own files: whoever moves them has changed
+    /// nothing that was decided.
     pub fn digest(&self) -> Digest {
         self.digest
     }

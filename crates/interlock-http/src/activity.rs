@@ -6,7 +6,7 @@ use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::Code;
 use interlock_core::action::{Agent, Decision, Millis};
-use interlock_core::ledger::{Body as EntryBody, Entry, Executed, Role, Ruled};
+use interlock_core::ledger::{Body as EntryBody, Entry, Executed, Repeat, Role, Ruled};
 
 use crate::Service;
 use crate::answer::{Refusal, json};
@@ -96,10 +96,12 @@ struct Summary {
 }
 
 impl Summary {
-    fn count(&mut self, decision: Decision) {
-        let known = Decision::ALL.iter().zip(&mut self.counts).find(|(known, _)| **known == decision);
-        if let Some((_, count)) = known {
-            *count = count.saturating_add(1);
+    fn add(&mut self, told: &[(Decision, u64)]) {
+        for (decision, more) in told {
+            let known = Decision::ALL.iter().zip(&mut self.counts).find(|(known, _)| *known == decision);
+            if let Some((_, count)) = known {
+                *count = count.saturating_add(*more);
+            }
         }
     }
 
@@ -141,10 +143,13 @@ impl Service {
                 malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
             })?;
             at = entry.previous.filter(|_| !period.is_before(entry.at));
-            let Some(ruled) = entry.body.ruled().filter(|_| period.holds(entry.at)) else { continue };
-            summary.count(ruled.ruling.decision);
-            if rows.len() < limit {
-                rows.push(self.row(&entry, index, ruled, false)?);
+            let told = told_by(&entry.body);
+            if told.is_empty() || !period.holds(entry.at) {
+                continue;
+            }
+            summary.add(&told);
+            if next.is_none() && fits(&rows, &told, limit) {
+                rows.extend(self.rows(&entry, index, false)?);
             } else {
                 next = next.or(Some(index));
             }
@@ -181,10 +186,13 @@ impl Service {
                     done = true;
                     break;
                 }
-                let Some(ruled) = entry.body.ruled().filter(|_| period.holds(entry.at)) else { continue };
-                summary.count(ruled.ruling.decision);
-                if rows.len() < limit {
-                    rows.push(self.row(&entry, index, ruled, true)?);
+                let told = told_by(&entry.body);
+                if told.is_empty() || !period.holds(entry.at) {
+                    continue;
+                }
+                summary.add(&told);
+                if next.is_none() && fits(&rows, &told, limit) {
+                    rows.extend(self.rows(&entry, index, true)?);
                 } else {
                     next = next.or(Some(index));
                 }
@@ -253,6 +261,36 @@ impl Service {
         Ok(found.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
     }
 
+    /// What an entry tells of rulings: one, or those that were counted.
+    fn rows(&self, entry: &Entry, index: u64, of_all: bool) -> Result<Vec<String>, Refusal> {
+        if let Some(ruled) = entry.body.ruled() {
+            return self.row(entry, index, ruled, of_all).map(|row| vec![row]);
+        }
+        let Some(repeated) = entry.body.repeated() else { return Ok(Vec::new()) };
+        let agent = entry.agent.as_deref().filter(|_| of_all);
+        let row = |repeat: &Repeat| {
+            Object::new()
+                .text("timestamp", &time(entry.at))
+                .optional_text("agent_id", agent)
+                .text("decision_id", &repeat.decision_id)
+                .text("decision", repeat.decision.as_str())
+                .raw("enforced", !repeat.observed && !repeat.dry_run)
+                .optional_text("code", repeat.code.map(Code::as_str))
+                .raw("cost_usd", 0)
+                .raw("dry_run", repeat.dry_run)
+                .object("repeats", |object| {
+                    object
+                        .raw("count", repeat.count)
+                        .text("likeness", repeat.likeness.as_str())
+                        .text("first_at", &time(repeat.first_at))
+                        .text("last_at", &time(repeat.last_at))
+                        .text("digest", &repeat.digest.to_string())
+                })
+                .end()
+        };
+        Ok(repeated.repeats.iter().map(row).collect())
+    }
+
     fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<String, Refusal> {
         let facts = ruled.facts.as_ref();
         let verification = ruled.ruling.verification.as_ref();
@@ -283,6 +321,19 @@ impl Service {
         };
         Ok(object.end())
     }
+}
+
+/// The rulings an entry tells of.
+fn told_by(body: &EntryBody) -> Vec<(Decision, u64)> {
+    match body.repeated() {
+        Some(repeated) => repeated.repeats.iter().map(|repeat| (repeat.decision, repeat.count)).collect(),
+        None => body.ruled().map(|ruled| (ruled.ruling.decision, 1)).into_iter().collect(),
+    }
+}
+
+/// What one entry tells stays on one page, however long that gets.
+fn fits(rows: &[String], told: &[(Decision, u64)], limit: usize) -> bool {
+    rows.is_empty() || rows.len().saturating_add(told.len()) <= limit
 }
 
 fn shown(object: Object, executed: &Executed, at: Millis) -> Object {

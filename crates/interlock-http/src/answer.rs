@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::action::{
-    ActionText, Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Verification,
+    ActionText, Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Stale, Verification,
 };
 use interlock_core::json::quote;
 use interlock_core::ledger::Ruled;
@@ -43,6 +43,19 @@ impl Refusal {
 
     pub(crate) fn wrong_token() -> Refusal {
         Refusal::of_code(Code::AgentToken)
+    }
+
+    /// What is not the same any more since a ticket was opened.
+    pub(crate) fn stale(stale: &Stale) -> Refusal {
+        let what = stale.to_string();
+        let message = format!("{what} changed since this was asked; the agent has to ask again");
+        let message = match stale {
+            Stale::Denial(decision_id) => {
+                format!("{decision_id} cost trust since this was asked; the agent has to ask again")
+            }
+            Stale::Bundle | Stale::Trust { .. } | Stale::Run | Stale::Refusals => message,
+        };
+        Refusal::new(Code::ApprovalStale, message).with_details(Object::new().text("stale", &what).end())
     }
 
     pub(crate) fn with_status(self, status: StatusCode) -> Refusal {
@@ -209,6 +222,7 @@ pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
     match answer {
         Answer::Recorded(recorded) => Ok(recorded),
         Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
+        Answer::Stale(stale) => Err(Refusal::stale(&stale)),
         Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Done => {
             Err(Refusal::of_code(Code::FaultInternal))
         }
@@ -251,6 +265,9 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked<'_>) -> Res
     }
     if recorded.replayed {
         object = object.raw("replayed", true);
+    }
+    if recorded.folded.is_some() {
+        object = object.raw("folded", true);
     }
     let object = object
         .object("budget_remaining", |object| remaining_object(object, remaining))

@@ -454,7 +454,7 @@ impl Service {
                 }
             }
             TicketSubject::Transition(waiting) => {
-                let WaitingTransition { decision_id, run_id, workflow, event, from, target, message } = &**waiting;
+                let WaitingTransition { decision_id, run_id, workflow, event, from, target, message, .. } = &**waiting;
                 let asked = Object::new()
                     .text("run_id", run_id)
                     .text("workflow", workflow)

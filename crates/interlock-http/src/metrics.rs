@@ -56,6 +56,7 @@ impl HttpMetrics {
             ("interlock_ledger_commit_microseconds_total", "counter", "Time in commits, the disk included.", read(&metrics.commit_micros)),
             ("interlock_ledger_faults_total", "counter", "Batches that failed.", read(&metrics.faults)),
             ("interlock_ledger_refused_total", "counter", "Commands refused by a full queue.", read(&metrics.refused)),
+            ("interlock_ledger_clock_behind_milliseconds", "gauge", "How far the clock is behind the last entry.", ledger.clock_behind()),
             ("interlock_log_dropped_total", "counter", "Lines of the log that were not written.", log_dropped),
             ("interlock_trace_dropped_total", "counter", "Spans that were not delivered.", trace_dropped),
         ];

@@ -1,7 +1,9 @@
 //! How a request for a ruling is read. Every field is known, every value has its type; whatever does not fit is refused
 //! with a code, and nothing is consumed.
 
-use interlock_core::action::{ActionContext, ActionName, ActionText, Door, Facts, Risk, Usage, UsdMicros, fingerprint};
+use interlock_core::action::{
+    ActionContext, ActionName, ActionText, Door, Facts, Risk, Usage, UsdMicros, fingerprints,
+};
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Content, Document, JsonError, JsonErrorKind, Limits, Value};
 use interlock_core::{Code, Digest, display};
@@ -127,7 +129,9 @@ impl<'t> Body<'t> {
     ) -> Result<Question<'d>, Refusal> {
         let root = self.root();
         let context = self.context(bundle)?;
-        let mut facts = Facts::new(door, ActionName::parse(kind), fingerprint(&action), context);
+        let (fingerprint, likeness) = fingerprints(&action, bundle.registry().identity(kind));
+        let mut facts = Facts::new(door, ActionName::parse(kind), fingerprint, context);
+        facts.likeness = likeness;
         if let Some(options) = object_or_null(root, "options")? {
             only(options, &["require_attestation", "risk_threshold", "dry_run"])?;
             facts.require_attestation = boolean(options, "require_attestation")?;

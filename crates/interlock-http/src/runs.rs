@@ -231,7 +231,8 @@ pub(crate) async fn refusals(
     Ok(json(StatusCode::OK, body))
 }
 
-/// `GET /decisions/:id`: a decision on a tool call, and whose it was, so that a person can allow it by its id alone.
+/// `GET /decisions/:id`: a decision at any door, and whose it was, so that a person can look at it, or allow a tool call,
+/// by its id alone.
 pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     service.count_request();
     let asker = service.operator(&Credentials::read(&headers))?.only(&[Role::Approver, Role::Admin])?.asker();
@@ -240,23 +241,18 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
         .read_apart(asker, move |_| {
             let fault = |_| Refusal::of_code(Code::FaultStore);
             let ledger = service.gate.ledger();
-            let unknown = || {
-                let message =
-                    "there is no such decision on a tool call; other rulings are in the activity of their agents";
-                Refusal::new(Code::ExecutionUnknown, message)
-            };
+            let unknown = || Refusal::new(Code::ExecutionUnknown, "there is no such decision");
             let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
             let agent = entry.agent.as_deref().ok_or_else(unknown)?;
             let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
-            let is_call = |ruled: &&Ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some());
-            let ruled = entry.body.ruled().filter(is_call).ok_or_else(unknown)?;
+            let ruled = entry.body.ruled().ok_or_else(unknown)?;
             let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
             Ok(Object::new()
                 .text("agent_id", &agent.profile.agent_id)
                 .text("agent_name", &agent.profile.name)
                 .optional_text("host", agent.profile.framework.as_deref())
                 .optional_text("project", agent.profile.description.as_deref())
-                .raw("ruling", refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
+                .raw("ruling", ruling_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
                 .end())
         })
         .await?;
@@ -264,6 +260,29 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
 }
 
 fn refusal_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
+    call_fields(ruled, at, text).end()
+}
+
+/// A ruling at any door: what there is to say of a tool call, and of an action at the gate.
+fn ruling_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
+    let object = call_fields(ruled, at, text);
+    let Some(facts) = ruled.facts.as_ref().filter(|facts| facts.call.is_none()) else { return object.end() };
+    let verification = ruled.ruling.verification.as_ref();
+    object
+        .text("door", facts.door.as_str())
+        .text("action_type", facts.action.shown())
+        .text("conversation_id", &facts.conversation)
+        .raw("step_number", facts.step.get())
+        .raw("dry_run", facts.dry_run)
+        .text("action_hash", &facts.fingerprint.to_string())
+        .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
+        .optional_text("status", verification.map(|verification| verification.status.as_str()))
+        .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
+        .raw("cost_usd", ruled.ruling.charge.cost_usd)
+        .end()
+}
+
+fn call_fields(ruled: &Ruled, at: u64, text: Option<&str>) -> Object {
     let call = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref());
     let evidence = ruled.evidence.as_ref();
     let found = evidence.and_then(|evidence| evidence.call.as_ref());
@@ -286,7 +305,6 @@ fn refusal_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
         .texts("rules", evidence.iter().flat_map(|evidence| evidence.matched.iter().map(String::as_str)))
         .optional_text("approval_id", ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()))
         .optional("input", parameters)
-        .end()
 }
 
 fn allowance_object(allowance: &Allowance) -> String {

@@ -26,6 +26,11 @@ impl Reach {
             Reach::OwnUser => "own-user",
         }
     }
+
+    /// Reads it as checkpoints have it.
+    pub fn parse(text: &str) -> Option<Reach> {
+        [Reach::SameUser, Reach::OwnUser].into_iter().find(|reach| reach.as_str() == text)
+    }
 }
 
 /// Decides from the owner of the data directory, the user who asks, and the user who became root to ask (`SUDO_UID`).

@@ -36,6 +36,11 @@ impl ManualClock {
     pub fn advance(&self, millis: u64) {
         self.0.fetch_add(millis, Ordering::SeqCst);
     }
+
+    /// Moves it back.
+    pub fn set_back(&self, millis: u64) {
+        self.0.fetch_sub(millis, Ordering::SeqCst);
+    }
 }
 
 impl Clock for ManualClock {

@@ -213,6 +213,8 @@ struct World {
     sent: Vec<RuleCommand>,
     /// Decision ids whose answers were delivered.
     acknowledged: BTreeSet<String>,
+    /// How many refusals were answered by the id of one that they are like, and not lost with a crash.
+    folded: BTreeMap<String, u64>,
     crashes: usize,
     coding: Coding,
 }
@@ -253,7 +255,7 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
         format!("{rows:?}")
     });
     let texts = readers.each_mut().map(|reader| reader.texts(("", 0), usize::MAX).expect("texts"));
-    let outboxes = readers.each_mut().map(|reader| reader.outbox("p", 0, usize::MAX).expect("events"));
+    let outboxes = readers.each_mut().map(|reader| reader.events(0, usize::MAX).expect("events"));
     if texts[0] != texts[1] || outboxes[0] != outboxes[1] {
         return Err("texts or events differ".to_owned());
     }
@@ -347,6 +349,7 @@ impl World {
             bundles,
             sent: Vec::new(),
             acknowledged: BTreeSet::new(),
+            folded: BTreeMap::new(),
             crashes: 0,
             coding: Coding::new(),
         })
@@ -386,6 +389,17 @@ impl World {
             let command = self.coding.command(&mut self.random, &mut reader, &self.bundles);
             let place = self.random.below(commands.len() + 1);
             commands.insert(place, command);
+        }
+        // Somebody asks for the same again and again, and now and then that is put on record.
+        if self.random.one_in(12) {
+            let mut hammered = self.request();
+            hammered.idempotency = None;
+            let times = 1 + self.random.below(24);
+            commands.extend((0..times).map(|_| Command::Rule(Box::new(hammered.clone()))));
+        }
+        if self.random.one_in(4) {
+            let place = self.random.below(commands.len() + 1);
+            commands.insert(place, Command::CountRefusals);
         }
         if self.random.one_in(25) {
             let bundle = Arc::clone(&self.bundles[self.random.below(2)]);
@@ -429,7 +443,7 @@ impl World {
                 Command::Change { agent, change }
             }
             15 => {
-                let waiting = Reader::outbox(&mut reader, "p", 0, 3).expect("events");
+                let waiting = Reader::events(&mut reader, 0, 3).expect("events");
                 Command::Delivered(waiting.into_iter().map(|event| event.id).collect())
             }
             0..=4 => {
@@ -534,6 +548,12 @@ impl World {
         match ran {
             Ok((answers, _)) => {
                 for answer in answers {
+                    if let Answer::Recorded(recorded) = &answer
+                        && recorded.folded.is_some()
+                        && let Some(id) = recorded.entry.body.decision_id()
+                    {
+                        *self.folded.entry(id.to_owned()).or_default() += 1;
+                    }
                     // Some answers are lost on their way.
                     if let (Answer::Recorded(recorded), false) = (answer, self.random.one_in(10))
                         && let Body::Ruled(ruled) = recorded.entry.body
@@ -548,13 +568,17 @@ impl World {
                 // The clock of the next process may be behind; the ledger's is not.
                 let now = self.now.max(self.state.clock);
                 self.state = recover(reader.as_mut(), None, &self.state.bundle, now).expect("recovers");
+                // What no entry counted by then is forgotten.
+                let entries = reader.entries(0, usize::MAX).expect("entries");
+                self.folded = counted(entries.iter().map(|bytes| Entry::from_bytes(bytes).expect("an entry")));
             }
         }
     }
 
     fn check(mut self) -> Result<Summary, String> {
+        self.batch(vec![Command::CountRefusals]);
         let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
-        let report = verify(reader.as_mut(), None, &mut |_, _| {}).map_err(|fault| fault.to_string())?;
+        let report = verify(reader.as_mut(), None, self.now, &mut |_, _| {}).map_err(|fault| fault.to_string())?;
         if !report.findings.is_empty() {
             return Err(format!("the ledger is not sound: {:?}", report.findings));
         }
@@ -569,6 +593,10 @@ impl World {
             .collect::<Result<_, _>>()
             .map_err(|e| e.to_string())?;
         let approvals = self.check_entries(&entries)?;
+        let on_record = counted(entries.iter().cloned());
+        if on_record != self.folded {
+            return Err(format!("counted {on_record:?} instead of {:?}", self.folded));
+        }
         let mut runs = Runs::default();
         for entry in &entries {
             runs.check(entry)?;
@@ -633,6 +661,19 @@ impl World {
     }
 }
 
+/// How many refusals entries count, by the decision that their answers named.
+fn counted(entries: impl Iterator<Item = Entry>) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for entry in entries {
+        if let Body::RefusalsRepeated(repeated) = entry.body {
+            for repeat in repeated.repeats {
+                *counts.entry(repeat.decision_id).or_default() += repeat.count;
+            }
+        }
+    }
+    counts
+}
+
 /// What must hold of tickets, counted from the entries by nothing that the gate uses.
 #[derive(Default)]
 struct Tickets<'a> {
@@ -661,7 +702,9 @@ impl<'a> Tickets<'a> {
             Body::KeyRevoked(revoked) => {
                 self.keys.remove(revoked.key_id.as_str());
             }
-            Body::BundleActivated(bundle) => self.bundle = Some(Digest::of(&[&bundle.text])),
+            Body::BundleActivated(bundle) => {
+                self.bundle = Bundle::from_text(&bundle.text).ok().map(|bundle| bundle.digest());
+            }
             Body::StatusChanged(changed) if changed.status == AgentStatus::Suspended => {
                 self.suspended.insert(agent);
             }

@@ -63,7 +63,12 @@ pub(super) fn run(arguments: &ExportArguments) -> Result<Outcome, Fault> {
         }
     }
     let filter = Filter { agent: agent.clone(), from: *from, to: *to };
-    let sealed = Sealed { signed: &signed, verifier: &verifier };
+    // What was answered is in the store before it is under the file, which is written once a second. So the export rests
+    // on the head, signed here; every entry is hashed, and the file's root must be found on the way.
+    let head = reader.head().map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
+    let written = signed.checkpoint;
+    let signed = if head.size() > written.size { file.key().sign_after(&signed, &head) } else { signed };
+    let sealed = Sealed { signed: &signed, written, verifier: &verifier };
     let exported = export(&mut reader, sealed, &filter, out, SystemClock.now(), &mut progress(*json));
     clear_progress(*json);
     match exported {

@@ -150,8 +150,13 @@ impl Asked {
         let document = answer.document()?;
         let root = document.root();
         let unknown = || Fault::new("the server's answer is none that this version understands");
-        let agent = agent_of(root).ok_or_else(unknown)?;
         let ruling = root.get("ruling").ok_or_else(unknown)?;
+        if scalar(ruling, "door").is_some() {
+            let what = "that is a decision on a request at the gate, not on a tool call of a coding agent";
+            let next = "what waits for a person is decided with `interlock approvals`";
+            return Err(Fault::new(what).and_then_do(next).refused());
+        }
+        let agent = agent_of(root).ok_or_else(unknown)?;
         let refused = Refused::read(ruling, &agent).ok_or_else(unknown)?;
         if scalar(ruling, "decision").is_some_and(|decision| decision == "APPROVED" || decision == "CORRECTED") {
             return Err(Fault::new("that call was allowed, so there is nothing to allow").and_then_do(next).refused());

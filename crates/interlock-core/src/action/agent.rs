@@ -146,6 +146,18 @@ pub struct Agent {
     pub open: Vec<OpenTicket>,
     /// How many rulings it got, in the order of [`Decision::ALL`].
     pub totals: [u64; 5],
+    /// The last denial that cost trust, or would have if there had been any.
+    pub cost: Option<TrustCost>,
+}
+
+/// A denial that cost trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TrustCost {
+    /// The decision.
+    pub decision_id: String,
+    /// The entry by which it counted.
+    pub entry: u64,
 }
 
 impl Agent {
@@ -163,6 +175,7 @@ impl Agent {
             record: Record::default(),
             open: Vec::new(),
             totals: [0; 5],
+            cost: None,
             profile: Arc::new(profile),
         }
     }
@@ -184,11 +197,11 @@ impl Agent {
         self.open.iter().any(|ticket| ticket.trust && ticket.expires_at > now)
     }
 
-    /// Counts a ruling.
-    pub(crate) fn count(&mut self, decision: Decision) {
+    /// Counts rulings.
+    pub(crate) fn count(&mut self, decision: Decision, count: u64) {
         let known = Decision::ALL.iter().zip(&mut self.totals).find(|(known, _)| **known == decision);
         if let Some((_, total)) = known {
-            *total = total.saturating_add(1);
+            *total = total.saturating_add(count);
         }
     }
 

@@ -107,7 +107,7 @@ impl Figures {
         Figures {
             trust: agent.trust,
             head: conversation.head(),
-            repeats: conversation.repeats_with(facts.fingerprint),
+            repeats: conversation.repeats_with(facts.seen_as()),
             runs: facts.on_state().map_or(0, |on_state| conversation.runs_with(on_state)),
             hour_requests: agent.spent.hour_requests(now),
             day_requests: agent.spent.day_requests(now),
@@ -246,7 +246,7 @@ impl Question<'_> {
             let message = format!("step {step} was used or passed; the last committed step is {head}");
             return Err(denied(Code::LoopReplay, message));
         }
-        if conversation::is_repetition(conversation.repeats_with(facts.fingerprint)) {
+        if conversation::is_repetition(conversation.repeats_with(facts.seen_as())) {
             let message = "the same action a third time in a row; another action may use this step";
             return Err(denied(Code::LoopRepetition, message));
         }

@@ -71,7 +71,19 @@ pub struct ActionText<'a> {
 
 /// The SHA-256 of the canonical text of `{action_type,code,parameters,query,target}`.
 pub fn fingerprint(action: &ActionText<'_>) -> Digest {
-    let ActionText { kind, query, code, target, parameters } = *action;
+    Digest::of_bytes(&text_of(action.kind, action, json::append_canonical))
+}
+
+/// The fingerprint, and the one by which loops are seen if that is another: an alias is the type it stands for, `1.0` is
+/// `1`, blanks at the ends of a string do not count, and what is empty is absent. `identity` is the one name of the type.
+pub fn fingerprints(action: &ActionText<'_>, identity: &str) -> (Digest, Option<Digest>) {
+    let text = text_of(action.kind, action, json::append_canonical);
+    let alike = text_of(identity, &action.without_empty(), json::append_alike);
+    (Digest::of_bytes(&text), (alike != text).then(|| Digest::of_bytes(&alike)))
+}
+
+fn text_of(kind: &str, action: &ActionText<'_>, append: fn(&mut Vec<u8>, Value<'_>)) -> Vec<u8> {
+    let ActionText { query, code, target, parameters, .. } = *action;
     let mut text = Vec::with_capacity(USUAL_BYTES);
     text.extend_from_slice(b"{\"action_type\":");
     json::append_quoted(&mut text, kind);
@@ -80,12 +92,29 @@ pub fn fingerprint(action: &ActionText<'_>) -> Digest {
         text.extend_from_slice(key.as_bytes());
         text.extend_from_slice(b"\":");
         match value {
-            Some(value) => json::append_canonical(&mut text, value),
+            Some(value) => append(&mut text, value),
             None => text.extend_from_slice(b"null"),
         }
     }
     text.push(b'}');
-    Digest::of_bytes(&text)
+    text
+}
+
+impl<'a> ActionText<'a> {
+    fn without_empty(&self) -> ActionText<'a> {
+        let filled = |value: &Value<'a>| {
+            value.as_str().is_none_or(|text| !text.text().trim().is_empty())
+                && value.as_object().is_none_or(|mut members| members.next().is_some())
+        };
+        let ActionText { kind, query, code, target, parameters } = *self;
+        ActionText {
+            kind,
+            query: query.filter(filled),
+            code: code.filter(filled),
+            target: target.filter(filled),
+            parameters: parameters.filter(filled),
+        }
+    }
 }
 
 /// What the edge read from a well-formed request.
@@ -98,6 +127,9 @@ pub struct Facts {
     pub action: ActionName,
     /// The action's fingerprint.
     pub fingerprint: Digest,
+    /// The fingerprint by which loops are seen, if it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<Digest>,
     /// The conversation.
     pub conversation: String,
     /// The step.
@@ -169,6 +201,7 @@ impl Facts {
             door,
             action,
             fingerprint,
+            likeness: None,
             conversation: context.conversation,
             step: context.step,
             observed: context.observed,
@@ -192,10 +225,15 @@ impl Facts {
         }
     }
 
-    /// The fingerprint bound to the state of the world, if that was given; its source does not count.
+    /// By what the same action is known again, however it is spelled.
+    pub fn seen_as(&self) -> Digest {
+        self.likeness.unwrap_or(self.fingerprint)
+    }
+
+    /// The same bound to the state of the world, if that was given; its source does not count.
     pub(crate) fn on_state(&self) -> Option<Digest> {
         let observed = self.observed.as_ref()?;
-        Some(Digest::of(&[&self.fingerprint.to_string(), ":", &observed.hash]))
+        Some(Digest::of(&[&self.seen_as().to_string(), ":", &observed.hash]))
     }
 }
 

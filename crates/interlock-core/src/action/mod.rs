@@ -27,7 +27,7 @@ mod registry;
 mod ticket;
 mod vocabulary;
 
-pub use agent::{Agent, AgentKind, AgentStatus, Mode, Permissions, Profile};
+pub use agent::{Agent, AgentKind, AgentStatus, Mode, Permissions, Profile, TrustCost};
 pub use budget::{Breach, BudgetLimits, Charge, Remaining, Spent, Usage};
 pub use call::{CallApplied, CallRuling, CallSnapshot, apply_call, decide_call};
 pub use context::{ActionContext, CONVERSATION_BYTES_MAX, ContextFault, Observed, StateSource, StepNumber};
@@ -37,13 +37,14 @@ pub use decide::{
 };
 pub use facts::{
     ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, PhaseEvidence, fingerprint,
+    fingerprints,
 };
 pub(crate) use record::Counted;
 pub use record::{Record, TrustCause};
 pub use registry::{Category, Registered, Registry, RegistryError};
 pub use ticket::{
-    Actor, Merits, OpenTicket, Resolution, Ticket, TicketKind, TicketRefusal, TicketStatus, TicketSubject, Verdict,
-    WaitingAction, WaitingTransition, WaitingTrust,
+    Actor, Merits, OpenTicket, Resolution, Stale, Ticket, TicketKind, TicketRefusal, TicketStatus, TicketSubject,
+    Verdict, WaitingAction, WaitingTransition, WaitingTrust,
 };
 pub(crate) use vocabulary::words;
 pub use vocabulary::{Decision, Engine, Millis, Risk, Status, Trust, UsdMicros};

@@ -3,6 +3,8 @@
 //! It is bound to agent, step, action, bundle and expiry. Whether it may be approved or spent is decided here, anew
 //! each time; who may ask is not known here.
 
+use core::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::agent::{Agent, AgentStatus};
@@ -130,6 +132,9 @@ pub struct WaitingTransition {
     /// What the workflow tells the person.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// How far the agent was trusted when it asked; before the fifth revision of the rules that did not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
 }
 
 /// An action that waits.
@@ -170,8 +175,9 @@ pub struct WaitingTrust {
     pub to_level: Trust,
     /// What the ledger says for and against it.
     pub merits: Merits,
-    /// Denials and broken limits of the agent by then: with one more the evidence is overtaken.
-    pub refusals: u64,
+    /// Denials and broken limits of the agent by then: before the fifth revision of the rules one more ended the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refusals: Option<u64>,
 }
 
 /// What the ledger says about an agent since its trust last changed. Low-risk actions and repetitions do not count.
@@ -222,8 +228,42 @@ pub struct Resolution {
 pub enum TicketRefusal {
     /// A code says it all.
     Code(Code),
+    /// What was asked for is not the same any more.
+    Stale(Stale),
     /// The budget is spent.
     Budget(Box<Breach>),
+}
+
+/// What is not the same any more since a ticket was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stale {
+    /// Another bundle is in force.
+    Bundle,
+    /// The agent is trusted otherwise.
+    Trust {
+        /// How far it was trusted when it asked.
+        from: Trust,
+        /// How far it is trusted.
+        to: Trust,
+    },
+    /// The agent was refused something, and that cost trust; by the id of that decision.
+    Denial(String),
+    /// Where the run stands, or a guard that held when the transition was asked for.
+    Run,
+    /// Denials, as they counted before the fifth revision of the rules.
+    Refusals,
+}
+
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stale::Bundle => f.write_str("bundle"),
+            Stale::Trust { from, to } => write!(f, "trust {} to {}", u8::from(*from), u8::from(*to)),
+            Stale::Denial(decision_id) => write!(f, "denial {decision_id}"),
+            Stale::Run => f.write_str("run"),
+            Stale::Refusals => f.write_str("denials"),
+        }
+    }
 }
 
 impl Ticket {
@@ -268,12 +308,25 @@ impl Ticket {
                 let checked = agent.spent.check(&agent.profile.budget, action.charge, now);
                 checked.map_err(TicketRefusal::Budget)
             }
-            TicketSubject::Trust(trust) if trust.from_level != agent.trust || trust.refusals != agent.refusals() => {
-                Err(TicketRefusal::Code(Code::ApprovalStale))
-            }
+            TicketSubject::Trust(trust) => self.check_trust_request(trust, agent),
             // Whether it can still be made is decided by the machine, on the run as it is then.
-            TicketSubject::Trust(_) | TicketSubject::Transition(_) => Ok(()),
+            TicketSubject::Transition(_) => Ok(()),
         }
+    }
+
+    /// A request for trust ends with a denial that cost trust, and with nothing less: whoever asked for it malformed, dry
+    /// or in vain is as trustworthy as before.
+    fn check_trust_request(&self, asked: &WaitingTrust, agent: &Agent) -> Result<(), TicketRefusal> {
+        if let Some(cost) = agent.cost.as_ref().filter(|cost| cost.entry > self.opened) {
+            return Err(TicketRefusal::Stale(Stale::Denial(cost.decision_id.clone())));
+        }
+        if asked.from_level != agent.trust {
+            return Err(TicketRefusal::Stale(Stale::Trust { from: asked.from_level, to: agent.trust }));
+        }
+        if asked.refusals.is_some_and(|refusals| refusals != agent.refusals()) {
+            return Err(TicketRefusal::Stale(Stale::Refusals));
+        }
+        Ok(())
     }
 
     /// Whether an approved action may be spent now: everything is checked again, once.
@@ -298,14 +351,18 @@ impl Ticket {
         if agent.status == AgentStatus::Suspended {
             return Err(TicketRefusal::Code(Code::AgentSuspended));
         }
-        // Whoever has lost trust since is not the one the ruling was about.
-        let fallen = match &self.subject {
-            TicketSubject::Action(action) => agent.trust < action.trust,
-            TicketSubject::Trust(_) | TicketSubject::Transition(_) => false,
-        };
-        if bundle != self.bundle || fallen {
-            return Err(TicketRefusal::Code(Code::ApprovalStale));
+        if bundle != self.bundle {
+            return Err(TicketRefusal::Stale(Stale::Bundle));
         }
-        Ok(())
+        // Whoever has lost trust since is not the one the ruling was about.
+        let asked_with = match &self.subject {
+            TicketSubject::Action(action) => Some(action.trust),
+            TicketSubject::Transition(transition) => transition.trust,
+            TicketSubject::Trust(_) => None,
+        };
+        match asked_with.filter(|trust| agent.trust < *trust) {
+            Some(from) => Err(TicketRefusal::Stale(Stale::Trust { from, to: agent.trust })),
+            None => Ok(()),
+        }
     }
 }

@@ -20,6 +20,14 @@ pub(crate) fn append_canonical(out: &mut Vec<u8>, value: Value<'_>) {
     *out = writer.out;
 }
 
+/// A text that values share which only a spelling tells apart, after whatever there is already: canonical, but with
+/// numbers by their value and strings without blanks at their ends.
+pub(crate) fn append_alike(out: &mut Vec<u8>, value: Value<'_>) {
+    let mut writer = Writer { nodes: value.document().nodes(), numbers: Numbers::Alike, out: core::mem::take(out) };
+    writer.value(value.index());
+    *out = writer.out;
+}
+
 /// The canonical text of a value with something around it, written in one go.
 pub(crate) fn canonical_between(before: &str, value: Value<'_>, after: &str) -> String {
     write(before, value, after, Numbers::AsWritten)
@@ -57,6 +65,8 @@ fn write(before: &str, value: Value<'_>, after: &str, numbers: Numbers) -> Strin
 enum Numbers {
     AsWritten,
     ByValue,
+    /// By value, and strings without blanks at their ends.
+    Alike,
 }
 
 struct Writer<'d> {
@@ -71,7 +81,10 @@ impl Writer<'_> {
     fn value(&mut self, index: NodeIndex) -> NodeIndex {
         let node = self.nodes.node(index);
         match node.kind {
-            NodeKind::String => self.string(node),
+            NodeKind::String => match self.numbers {
+                Numbers::AsWritten | Numbers::ByValue => self.string(node),
+                Numbers::Alike => append_quoted(&mut self.out, nfc(self.nodes.contents(node)).trim()),
+            },
             NodeKind::True => self.out.extend_from_slice(b"true"),
             NodeKind::False => self.out.extend_from_slice(b"false"),
             NodeKind::Null => self.out.extend_from_slice(b"null"),
@@ -104,6 +117,7 @@ impl Writer<'_> {
         match self.numbers {
             Numbers::AsWritten => number.write_canonical(&mut self.out),
             Numbers::ByValue => number.write_by_value(&mut self.out),
+            Numbers::Alike => number.write_plain(&mut self.out),
         }
     }
 

@@ -18,7 +18,7 @@ mod ser;
 mod string;
 mod value_list;
 
-pub(crate) use canonical::{append_canonical, append_quoted, by_value, canonical_between, shown};
+pub(crate) use canonical::{append_alike, append_canonical, append_quoted, by_value, canonical_between, shown};
 pub use canonical::{canonical, quote};
 pub use de::{LoadError, RawJson, from_str};
 pub(crate) use document::push_key;

@@ -13,6 +13,9 @@ pub struct Number<'a> {
     integer: bool,
 }
 
+/// So many places before or after the point are written out where a number is written by its value.
+const PLAIN_PLACES_MAX: i64 = 32;
+
 /// A literal taken apart: `(-1)^negative × digits × 10^exponent`, the digits being `whole` then `fraction`.
 struct Parts<'a> {
     negative: bool,
@@ -161,6 +164,40 @@ impl<'a> Number<'a> {
         }
         out.push(b'E');
         out.extend_from_slice(parts.adjusted_exponent().to_string().as_bytes());
+    }
+
+    /// Writes a text that two numbers share exactly when their values are equal, and that is the usual one where digits
+    /// and zeros are few.
+    pub(crate) fn write_plain(&self, out: &mut Vec<u8>) {
+        let parts = self.parts();
+        let exponent = parts.adjusted_exponent();
+        if parts.sign() == Ordering::Equal || !(-PLAIN_PLACES_MAX..=PLAIN_PLACES_MAX).contains(&exponent) {
+            return self.write_by_value(out);
+        }
+        if parts.negative {
+            out.push(b'-');
+        }
+        let mut digits: Vec<u8> = parts.significant().collect();
+        while digits.last() == Some(&b'0') {
+            digits.pop();
+        }
+        let zeros = |count: i64| core::iter::repeat_n(b'0', usize::try_from(count).unwrap_or(0));
+        let count = i64::try_from(digits.len()).unwrap_or(i64::MAX);
+        let whole = exponent.saturating_add(1);
+        if whole <= 0 {
+            out.extend_from_slice(b"0.");
+            out.extend(zeros(whole.saturating_neg()));
+            out.extend_from_slice(&digits);
+        } else if whole >= count {
+            out.extend_from_slice(&digits);
+            out.extend(zeros(whole.saturating_sub(count)));
+        } else {
+            let (before, after) =
+                digits.split_at_checked(usize::try_from(whole).unwrap_or(0)).unwrap_or((&digits, &[]));
+            out.extend_from_slice(before);
+            out.push(b'.');
+            out.extend_from_slice(after);
+        }
     }
 
     fn parts(&self) -> Parts<'a> {

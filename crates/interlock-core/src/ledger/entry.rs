@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::refusals::RefusalsRepeated;
 use super::run_entry::{
     AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Transitioned, TurnEnded,
 };
@@ -18,7 +19,7 @@ use crate::json;
 /// The form of entries. A reader refuses newer ones.
 pub const FORMAT: u32 = 4;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 4;
+pub const RULES: u32 = 5;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;
@@ -104,6 +105,8 @@ pub enum EntryKind {
     AllowanceTaken,
     /// A workflow was registered under its id.
     WorkflowRegistered,
+    /// Refusals of an agent that are like earlier ones, counted.
+    RefusalsRepeated,
 }
 
 /// What an entry says.
@@ -162,6 +165,8 @@ pub enum Body {
     AllowanceTaken(AllowanceTaken),
     /// A workflow was registered under its id.
     WorkflowRegistered(Box<WorkflowRegistered>),
+    /// Refusals of an agent that are like earlier ones, counted.
+    RefusalsRepeated(RefusalsRepeated),
 }
 
 impl Body {
@@ -193,6 +198,7 @@ impl Body {
             Body::AllowanceGiven(_) => EntryKind::AllowanceGiven,
             Body::AllowanceTaken(_) => EntryKind::AllowanceTaken,
             Body::WorkflowRegistered(_) => EntryKind::WorkflowRegistered,
+            Body::RefusalsRepeated(_) => EntryKind::RefusalsRepeated,
         }
     }
 
@@ -234,8 +240,22 @@ impl Body {
             | Body::SessionBound(_)
             | Body::AllowanceGiven(_)
             | Body::AllowanceTaken(_)
-            | Body::WorkflowRegistered(_) => None,
+            | Body::WorkflowRegistered(_)
+            | Body::RefusalsRepeated(_) => None,
         }
+    }
+
+    /// The refusals that are counted, if some are.
+    pub fn repeated(&self) -> Option<&RefusalsRepeated> {
+        if let Body::RefusalsRepeated(repeated) = self { Some(repeated) } else { None }
+    }
+
+    /// The id of the decision it is, if it is one.
+    pub fn decision_id(&self) -> Option<&str> {
+        if let Body::Transitioned(asked) = self {
+            return Some(&asked.decision_id);
+        }
+        self.ruled().map(|ruled| ruled.decision_id.as_str())
     }
 
     /// The run that was started, if one was.

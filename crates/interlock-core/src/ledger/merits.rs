@@ -59,7 +59,7 @@ impl MeritsCount {
                 }
                 let ran = decision.lets_run() || self.granted.contains(&index);
                 let risk = ruled.ruling.verification.as_ref().map(|verification| verification.risk_level);
-                if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.fingerprint) {
+                if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.seen_as()) {
                     match self.executed.get(&index) {
                         Some(true) => add(&mut self.merits.succeeded),
                         Some(false) => add(&mut self.merits.failed),
@@ -96,6 +96,21 @@ impl MeritsCount {
             | Body::AllowanceGiven(_)
             | Body::AllowanceTaken(_)
             | Body::WorkflowRegistered(_) => {}
+            Body::RefusalsRepeated(repeated) => {
+                self.merits.since = entry.at;
+                for repeat in repeated.repeats.iter().filter(|repeat| repeat.counted) {
+                    let add = |count: &mut u64| *count = count.saturating_add(repeat.count);
+                    add(&mut self.merits.rulings);
+                    if repeat.violation || repeat.code == Some(crate::Code::VerificationFailed) {
+                        add(&mut self.merits.violations);
+                    }
+                    match repeat.decision {
+                        Decision::Denied => add(&mut self.merits.denied),
+                        Decision::BudgetExceeded => add(&mut self.merits.budget_exceeded),
+                        Decision::Approved | Decision::Corrected | Decision::Pending => {}
+                    }
+                }
+            }
         }
         true
     }

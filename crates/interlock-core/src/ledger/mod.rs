@@ -8,6 +8,7 @@ mod merits;
 mod project;
 mod proof;
 mod proof_text;
+mod refusals;
 mod run_entry;
 mod tree;
 mod workflows;
@@ -28,6 +29,7 @@ pub use proof::{
     Subtree, Unprovable, prove_consistency, prove_inclusion, tree_root, verify_consistency, verify_inclusion,
 };
 pub use proof_text::{Claim, PROOF_FORMAT, Proof, ProofError};
+pub use refusals::{Likeness, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
 pub use run_entry::{
     AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Steer, TransitionOutcome,
     Transitioned, TurnEnded,

@@ -9,7 +9,7 @@ use super::entry::{
 use super::run_entry::{Steer, TransitionOutcome, Transitioned};
 use crate::action::{
     Agent, CallApplied, Conversation, Counted, Facts, Millis, OpenTicket, Record, Resolution, Risk, Ticket,
-    TicketSubject, TrustCause, Verdict, WaitingAction, WaitingTransition, WaitingTrust, apply_call,
+    TicketSubject, TrustCause, TrustCost, Verdict, WaitingAction, WaitingTransition, WaitingTrust, apply_call,
 };
 use crate::code::Code;
 use crate::digest::Digest;
@@ -24,7 +24,7 @@ pub fn apply_registered(registered: &AgentRegistered, index: u64) -> Agent {
 }
 
 /// Every entry of an agent: it is counted and becomes the last one.
-fn apply_entry(agent: &mut Agent, at: Millis, index: u64) {
+pub(super) fn apply_entry(agent: &mut Agent, at: Millis, index: u64) {
     agent.entries = agent.entries.saturating_add(1);
     agent.last_index = index;
     agent.last_at = agent.last_at.max(at);
@@ -51,7 +51,7 @@ pub fn apply_ruled(
     index: u64,
 ) -> Consequences {
     apply_entry(agent, at, index);
-    agent.count(ruled.ruling.decision);
+    agent.count(ruled.ruling.decision, 1);
     let mut consequences = Consequences::default();
     let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return consequences };
     let decision = ruled.ruling.decision;
@@ -62,7 +62,7 @@ pub fn apply_ruled(
     // Calls of coding agents have no steps; their run remembers them.
     if decision.consumes_step() && facts.call.is_none() {
         let ran = facts.on_state().filter(|_| decision.lets_run());
-        conversation.take(facts.step, facts.fingerprint, ran, index);
+        conversation.take(facts.step, facts.seen_as(), ran, index);
         consequences.took_step = true;
     }
     // Before the second revision of the rules there were neither tickets nor falling trust.
@@ -73,19 +73,28 @@ pub fn apply_ruled(
         open_ticket(agent, &opened.approval_id, opened.expires_at, false, at);
         consequences.ticket = Some(ticket_of(agent, ruled, facts, opened, at, index));
     }
-    // A suspended agent is not judged any further.
-    let code = ruled.ruling.error.as_ref().map(|error| error.code);
-    // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
-    let is_guidance = facts.call.is_some()
-        && (ruled.observed || code.is_some_and(is_of_phase) || rules >= 4 && is_for_a_person(ruled));
-    if code != Some(Code::AgentSuspended) && !is_guidance {
-        let counted = Counted { decision, code, violation: ruled.violation };
+    if let Some(counted) = counted(ruled, rules) {
         let from_level = agent.trust;
         let fallen = agent.record.count(counted, from_level, at);
+        if rules >= 5 && (fallen.is_some() || counted.violation) {
+            agent.cost = Some(TrustCost { decision_id: ruled.decision_id.clone(), entry: index });
+        }
         consequences.trust =
             fallen.map(|(to_level, cause)| TrustChanged { from_level, to_level, cause, approval_id: None });
     }
     consequences
+}
+
+/// What of a ruling counts for trust, if it counts.
+pub(super) fn counted(ruled: &Ruled, rules: u32) -> Option<Counted> {
+    let facts = ruled.facts.as_ref().filter(|facts| !facts.dry_run)?;
+    let code = ruled.ruling.error.as_ref().map(|error| error.code);
+    // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
+    let is_guidance = facts.call.is_some()
+        && (ruled.observed || code.is_some_and(is_of_phase) || rules >= 4 && is_for_a_person(ruled));
+    // A suspended agent is not judged any further.
+    let counts = code != Some(Code::AgentSuspended) && !is_guidance;
+    counts.then_some(Counted { decision: ruled.ruling.decision, code, violation: ruled.violation })
 }
 
 fn is_of_phase(code: Code) -> bool {
@@ -125,6 +134,7 @@ pub fn apply_ruled_call(run: &mut Run, workflow: Option<&Workflow>, ruled: &Rule
 pub fn apply_transitioned(
     agent: &mut Agent,
     asked: &Transitioned,
+    rules: u32,
     at: Millis,
     index: u64,
     workflow: &str,
@@ -147,6 +157,7 @@ pub fn apply_transitioned(
             from: from.clone(),
             target: to.clone(),
             message: message.clone(),
+            trust: (rules >= 5).then_some(agent.trust),
         })),
         resolution: None,
         spent: false,
@@ -257,7 +268,8 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
         | Body::KeyRevoked(_)
         | Body::SigningKeyRotated(_)
         | Body::Transitioned(_)
-        | Body::WorkflowRegistered(_) => {}
+        | Body::WorkflowRegistered(_)
+        | Body::RefusalsRepeated(_) => {}
     }
     Ok(())
 }
@@ -325,7 +337,13 @@ fn ticket_of(agent: &Agent, ruled: &Ruled, facts: &Facts, opened: &TicketOpened,
 }
 
 /// What a request for trust changes, and the ticket it opens.
-pub fn apply_trust_requested(agent: &mut Agent, requested: &TrustRequested, at: Millis, index: u64) -> Ticket {
+pub fn apply_trust_requested(
+    agent: &mut Agent,
+    requested: &TrustRequested,
+    rules: u32,
+    at: Millis,
+    index: u64,
+) -> Ticket {
     apply_entry(agent, at, index);
     open_ticket(agent, &requested.approval_id, requested.expires_at, true, at);
     Ticket {
@@ -339,7 +357,7 @@ pub fn apply_trust_requested(agent: &mut Agent, requested: &TrustRequested, at: 
             from_level: requested.from_level,
             to_level: requested.to_level,
             merits: requested.merits,
-            refusals: agent.refusals(),
+            refusals: (rules < 5).then(|| agent.refusals()),
         })),
         resolution: None,
         spent: false,
@@ -421,7 +439,8 @@ pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
         | Body::KeyRevoked(_)
         | Body::SigningKeyRotated(_)
         | Body::Transitioned(_)
-        | Body::WorkflowRegistered(_) => return,
+        | Body::WorkflowRegistered(_)
+        | Body::RefusalsRepeated(_) => return,
     }
     apply_entry(agent, at, index);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use interlock_core::Digest;
 use interlock_core::action::Millis;
 use interlock_runtime::clock::{Clock, hex};
+use interlock_runtime::ledger::Turn;
 
 use super::{Outbox, Outgoing};
 use crate::write::{Object, time};
@@ -47,9 +48,9 @@ impl Checkpoints {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn settle(&self, id: u64) {
+    fn settle(&self, ids: &[u64]) {
         let mut slot = self.slot();
-        if slot.waiting.as_ref().is_some_and(|waiting| waiting.id == id) {
+        if slot.waiting.as_ref().is_some_and(|waiting| waiting.ids == ids) {
             slot.waiting = None;
         }
     }
@@ -65,7 +66,7 @@ impl Checkpoints {
             .text("datacontenttype", "text/plain")
             .text("data", note)
             .end();
-        Outgoing { id, destination: CHECKPOINT_DESTINATION.to_owned(), event_id, body, opened_at: now }
+        Outgoing { ids: vec![id], destination: CHECKPOINT_DESTINATION.to_owned(), event_id, body, opened_at: now }
     }
 }
 
@@ -88,19 +89,23 @@ impl Outbox for Checkpoints {
         Ok(slot.waiting.iter().map(|_| (CHECKPOINT_DESTINATION.to_owned(), 1)).collect())
     }
 
-    fn waiting(&self, destination: &str, after: Option<u64>, limit: usize) -> Result<Vec<Outgoing>, String> {
-        let is_asked =
-            |event: &&Outgoing| destination == event.destination && after.is_none_or(|after| event.id > after);
-        Ok(self.slot().waiting.iter().filter(is_asked).take(limit).cloned().collect())
+    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), String> {
+        let waiting = self.slot().waiting.clone();
+        Ok((turn, waiting.filter(|event| event.destination == destination)))
     }
 
-    fn delivered(&self, id: u64) -> Result<(), String> {
-        self.settle(id);
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String> {
+        let is_asked = |event: &&Outgoing| event.destination == destination && event.opened_at < before;
+        Ok(self.slot().waiting.iter().filter(is_asked).flat_map(|event| event.ids.clone()).take(limit).collect())
+    }
+
+    fn delivered(&self, ids: &[u64]) -> Result<(), String> {
+        self.settle(ids);
         Ok(())
     }
 
-    fn abandoned(&self, id: u64, _reason: &str) -> Result<(), String> {
-        self.settle(id);
+    fn abandoned(&self, ids: &[u64], _reason: &str) -> Result<(), String> {
+        self.settle(ids);
         Ok(())
     }
 }

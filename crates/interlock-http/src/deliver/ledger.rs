@@ -1,10 +1,12 @@
 //! The ledger's outbox: events that were recorded with what they tell of, until they have arrived.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
 use interlock_core::display;
-use interlock_runtime::ledger::{Answer, Command, Ledger};
+use interlock_runtime::ledger::{Answer, Command, Ledger, Turn};
 
 use super::{Destination, DestinationError, Destinations, Outbox, Outgoing};
 
@@ -12,21 +14,27 @@ use super::{Destination, DestinationError, Destinations, Outbox, Outgoing};
 pub struct LedgerOutbox {
     ledger: Ledger,
     given_up: Box<dyn Fn(&str) + Send + Sync>,
+    /// Events that do not follow from the ledger, as far as they were told of.
+    told: Mutex<BTreeSet<u64>>,
 }
+
+/// Of so many events it is told that they do not follow from the ledger.
+const TOLD_MAX: usize = 1_000;
 
 impl LedgerOutbox {
     /// The outbox of this ledger; `given_up` hears of every event that never arrived, and why.
     pub fn new(ledger: Ledger, given_up: impl Fn(&str) + Send + Sync + 'static) -> Arc<LedgerOutbox> {
-        Arc::new(LedgerOutbox { ledger, given_up: Box::new(given_up) })
+        Arc::new(LedgerOutbox { ledger, given_up: Box::new(given_up), told: Mutex::default() })
     }
 
-    fn settle(&self, id: u64) -> Result<(), String> {
-        match self.ledger.submit_and_wait(Command::Delivered(vec![id])) {
+    fn settle(&self, ids: &[u64]) -> Result<(), String> {
+        match self.ledger.submit_and_wait(Command::Delivered(ids.to_vec())) {
             Answer::Done => Ok(()),
             Answer::Recorded(_)
             | Answer::NeedsEvidence(_)
             | Answer::Blocked(_)
             | Answer::BudgetSpent(_)
+            | Answer::Stale(_)
             | Answer::Refused(_)
             | Answer::Fault(_) => Err("the ledger is not available".to_owned()),
         }
@@ -44,25 +52,38 @@ impl Outbox for LedgerOutbox {
         self.ledger.backlog().map_err(|fault| fault.to_string())
     }
 
-    fn waiting(&self, destination: &str, after: Option<u64>, limit: usize) -> Result<Vec<Outgoing>, String> {
-        let events = self.ledger.outbox(destination, after.unwrap_or(0), limit).map_err(|fault| fault.to_string())?;
-        let events = events.into_iter().map(|event| Outgoing {
-            id: event.id,
-            destination: event.principal,
-            event_id: event.event_id,
-            body: event.body,
-            opened_at: event.at,
+    fn next(&self, destination: &str, mut turn: Turn) -> Result<(Turn, Option<Outgoing>), String> {
+        let (parcel, forged) = self.ledger.next_parcel(destination, &mut turn).map_err(|fault| fault.to_string())?;
+        for id in forged {
+            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+            // It stays for an audit to find, and is told of once.
+            if told.len() < TOLD_MAX && told.insert(id) {
+                (self.given_up)(&format!(
+                    "the event {id} does not follow from the ledger and is not sent; run `interlock audit verify`"
+                ));
+            }
+        }
+        let outgoing = parcel.map(|parcel| Outgoing {
+            ids: parcel.ids,
+            destination: destination.to_owned(),
+            event_id: parcel.event_id,
+            body: parcel.body,
+            opened_at: parcel.at,
         });
-        Ok(events.collect())
+        Ok((turn, outgoing))
     }
 
-    fn delivered(&self, id: u64) -> Result<(), String> {
-        self.settle(id)
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String> {
+        self.ledger.outbox_before(destination, before, limit).map_err(|fault| fault.to_string())
     }
 
-    fn abandoned(&self, id: u64, reason: &str) -> Result<(), String> {
+    fn delivered(&self, ids: &[u64]) -> Result<(), String> {
+        self.settle(ids)
+    }
+
+    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), String> {
         (self.given_up)(reason);
-        self.settle(id)
+        self.settle(ids)
     }
 }
 

@@ -1,6 +1,7 @@
-//! Webhooks: what waits in the outbox is sent to the addresses an operator configured, in order for each destination,
-//! until it has arrived or is given up. It decides when to try again; it knows neither what an event means nor how the
-//! outbox is kept, and it sends to no address that was not configured.
+//! Webhooks: what waits in the outbox is sent to the addresses an operator configured, one after the other for each
+//! destination, until it has arrived or is given up. It decides when to try again; which event is next at a destination
+//! is the outbox's to say, before every attempt. It knows neither what an event means nor how the outbox is kept, and it
+//! sends to no address that was not configured.
 //!
 //! Each destination has a task of its own, so one that is slow or gone delays no other, and never the service. An event
 //! may arrive twice, if this process dies between the answer and the record of it; its `webhook-id` is the same then.
@@ -27,33 +28,35 @@ use std::time::Duration;
 
 use interlock_core::action::Millis;
 use interlock_runtime::clock::{Clock, Entropy};
+use interlock_runtime::ledger::Turn;
 use interlock_runtime::startup::StartupFault;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use client::{Client, Outcome};
 
-/// How many events of a destination are held in memory; the others stay in the outbox.
-const IN_MEMORY_MAX: usize = 16;
+/// How many events that nobody wants any more are given up at a time.
+const GIVEN_UP_MAX: usize = 16;
 
 /// What waits to be sent. Calls may block; they are made on threads where that is allowed.
 pub trait Outbox: Send + Sync {
     /// How many events wait, by destination, for those destinations that have any.
     fn backlog(&self) -> Result<Vec<(String, u64)>, String>;
-    /// Events that wait for a destination: those above an id, lowest first, at most so many. A destination's ids rise in
-    /// the order in which its events become visible here.
-    fn waiting(&self, destination: &str, after: Option<u64>, limit: usize) -> Result<Vec<Outgoing>, String>;
-    /// The event has arrived. An error means that this is not on record; it is told again then.
-    fn delivered(&self, id: u64) -> Result<(), String>;
-    /// The event will not be tried any more.
-    fn abandoned(&self, id: u64, reason: &str) -> Result<(), String>;
+    /// What goes to a destination next, which is whatever has the first turn then; and whose turn comes after it.
+    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), String>;
+    /// Events that have waited for a destination since before a moment, at most so many.
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String>;
+    /// The events have arrived. An error means that this is not on record; it is told again then.
+    fn delivered(&self, ids: &[u64]) -> Result<(), String>;
+    /// The events will not be tried any more.
+    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), String>;
 }
 
-/// An event that waits.
+/// An event that waits, or one in the place of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Its place in the outbox.
-    pub id: u64,
+    /// Their places in the outbox.
+    pub ids: Vec<u64>,
     /// The name of its destination.
     pub destination: String,
     /// What the receiver knows it by, the same at every attempt: visible ASCII.
@@ -171,7 +174,14 @@ impl Deliveries {
         let (mut tasks, mut bells) = (JoinSet::new(), BTreeMap::new());
         for (name, destination) in destinations.known {
             let bell = Arc::new(Notify::new());
-            let courier = Courier { common: common.clone(), name: name.clone(), destination, failures: 0 };
+            let courier = Courier {
+                common: common.clone(),
+                name: name.clone(),
+                destination,
+                turn: Turn::default(),
+                failures: 0,
+                last: String::new(),
+            };
             tasks.spawn(courier.run(Arc::clone(&bell)));
             bells.insert(name, bell);
         }
@@ -241,13 +251,13 @@ impl Common {
 
     /// A destination that is not configured any more may come back; for old events it comes too late.
     async fn give_up_unaddressed(&self, name: String) {
-        let asked = self.ask(move |outbox| outbox.waiting(&name, None, IN_MEMORY_MAX)).await;
-        for event in asked.unwrap_or_default() {
-            if self.is_stale(&event) {
-                let reason = "no webhook is configured for this destination";
-                if self.ask(move |outbox| outbox.abandoned(event.id, reason)).await.is_some() {
-                    self.metrics.abandoned.fetch_add(1, Ordering::Relaxed);
-                }
+        let age = u64::try_from(self.schedule.give_up_after.as_millis()).unwrap_or(u64::MAX);
+        let before = self.clock.now().saturating_sub(age).saturating_add(1);
+        let asked = self.ask(move |outbox| outbox.older(&name, before, GIVEN_UP_MAX)).await;
+        for id in asked.unwrap_or_default() {
+            let reason = "no webhook is configured for this destination";
+            if self.ask(move |outbox| outbox.abandoned(&[id], reason)).await.is_some() {
+                self.metrics.abandoned.fetch_add(1, Ordering::Relaxed);
             }
         }
     }
@@ -297,81 +307,82 @@ struct Courier {
     common: Common,
     name: String,
     destination: Destination,
+    turn: Turn,
     /// In a row, whichever event it was: what fails is the destination.
     failures: u32,
+    /// Why the last one failed.
+    last: String,
 }
 
 impl Courier {
     async fn run(mut self, bell: Arc<Notify>) {
-        let (mut stopped, mut after) = (self.common.stopped.clone(), None);
+        let mut stopped = self.common.stopped.clone();
         loop {
             tokio::select! {
                 () = bell.notified() => {}
                 _ = stopped.wait_for(|stopped| *stopped) => return,
             }
-            if self.carry_all(&mut after).await.is_err() {
+            while let Ok(Some(turn)) = self.carry_next().await {
+                self.turn = turn;
+            }
+            if *stopped.borrow() {
                 return;
             }
         }
     }
 
-    /// Carries what waits. `after` is the last event that was dealt with: what the outbox says of earlier ones is late.
-    async fn carry_all(&mut self, after: &mut Option<u64>) -> Result<(), Stopped> {
-        loop {
-            let (name, from) = (self.name.clone(), *after);
-            let asked = self.common.ask(move |outbox| outbox.waiting(&name, from, IN_MEMORY_MAX)).await;
-            // If that failed, the next look rings again.
-            let events = asked.unwrap_or_default();
-            if events.is_empty() {
-                return Ok(());
+    /// Makes one attempt with whatever has the first turn now: while a destination does not answer, what is more urgent
+    /// may have come. Returns whose turn it is after that; `None` if nothing waits.
+    async fn carry_next(&mut self) -> Result<Option<Turn>, Stopped> {
+        // Not even one attempt for each old event, or a receiver that comes back after days meets them all at once.
+        if self.failures >= self.common.schedule.failures_before_giving_up
+            && let Some((next, Some(event))) = self.next().await
+            && self.common.is_stale(&event)
+        {
+            let reason = if self.last.is_empty() { "the destination does not answer" } else { &self.last };
+            self.abandon(event.ids, format!("given up: {reason}")).await?;
+            return Ok(Some(next));
+        }
+        if self.failures > 0 {
+            self.common.pause(self.common.retry_after(self.failures)).await?;
+        }
+        if *self.common.stopped.borrow() {
+            return Err(Stopped);
+        }
+        let Some((next, Some(event))) = self.next().await else { return Ok(None) };
+        let now_seconds = self.common.clock.now().checked_div(1_000).unwrap_or(0);
+        match self.common.client.send(&self.destination, &event, now_seconds).await {
+            Outcome::Delivered => {
+                self.failures = 0;
+                let count = u64::try_from(event.ids.len()).unwrap_or(u64::MAX);
+                self.settle(move |outbox| outbox.delivered(&event.ids)).await?;
+                self.common.metrics.delivered.fetch_add(count, Ordering::Relaxed);
+                Ok(Some(next))
             }
-            for event in events {
-                self.carry(&event).await?;
-                *after = Some(event.id);
+            Outcome::Refused(reason) => {
+                self.failures = 0;
+                self.abandon(event.ids, reason).await?;
+                Ok(Some(next))
+            }
+            Outcome::Failed(reason) => {
+                self.failures = self.failures.saturating_add(1);
+                self.common.metrics.failed.fetch_add(1, Ordering::Relaxed);
+                self.last = reason;
+                Ok(Some(self.turn.clone()))
             }
         }
     }
 
-    /// Tries one event until it is settled.
-    async fn carry(&mut self, event: &Outgoing) -> Result<(), Stopped> {
-        let mut last = String::new();
-        loop {
-            if *self.common.stopped.borrow() {
-                return Err(Stopped);
-            }
-            // Not even one attempt for each old event, or a receiver that comes back after days meets them all at once.
-            if self.failures >= self.common.schedule.failures_before_giving_up && self.common.is_stale(event) {
-                let reason = if last.is_empty() { "the destination does not answer" } else { &last };
-                return self.abandon(event.id, format!("given up: {reason}")).await;
-            }
-            if self.failures > 0 {
-                self.common.pause(self.common.retry_after(self.failures)).await?;
-            }
-            let now_seconds = self.common.clock.now().checked_div(1_000).unwrap_or(0);
-            match self.common.client.send(&self.destination, event, now_seconds).await {
-                Outcome::Delivered => {
-                    self.failures = 0;
-                    let id = event.id;
-                    self.settle(move |outbox| outbox.delivered(id)).await?;
-                    self.common.metrics.delivered.fetch_add(1, Ordering::Relaxed);
-                    return Ok(());
-                }
-                Outcome::Refused(reason) => {
-                    self.failures = 0;
-                    return self.abandon(event.id, reason).await;
-                }
-                Outcome::Failed(reason) => {
-                    self.failures = self.failures.saturating_add(1);
-                    self.common.metrics.failed.fetch_add(1, Ordering::Relaxed);
-                    last = reason;
-                }
-            }
-        }
+    /// What is next; nothing if the outbox fails, and then the next look rings again.
+    async fn next(&self) -> Option<(Turn, Option<Outgoing>)> {
+        let (name, turn) = (self.name.clone(), self.turn.clone());
+        self.common.ask(move |outbox| outbox.next(&name, turn)).await
     }
 
-    async fn abandon(&self, id: u64, reason: String) -> Result<(), Stopped> {
-        self.settle(move |outbox| outbox.abandoned(id, &reason)).await?;
-        self.common.metrics.abandoned.fetch_add(1, Ordering::Relaxed);
+    async fn abandon(&self, ids: Vec<u64>, reason: String) -> Result<(), Stopped> {
+        let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
+        self.settle(move |outbox| outbox.abandoned(&ids, &reason)).await?;
+        self.common.metrics.abandoned.fetch_add(count, Ordering::Relaxed);
         Ok(())
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use interlock_core::action::{ActionContext, ActionName, Agent, CallFacts, Decision, Door, Facts, Mode, StepNumber};
 use interlock_core::call::Call;
 use interlock_core::json::quote;
-use interlock_core::ledger::{Body, CallEndReported, Ruled, SessionBound, TurnEnded};
+use interlock_core::ledger::{Body, CallEndReported, Likeness, Ruled, SessionBound, TurnEnded};
 use interlock_core::workflow::{HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, ToolResult, read, render, render_unreadable};
@@ -297,6 +297,7 @@ impl Hooks {
             | Answer::Blocked(_)
             | Answer::Refused(_)
             | Answer::BudgetSpent(_)
+            | Answer::Stale(_)
             | Answer::Fault(_)) => Err(trouble_of(&answer)),
         }
     }
@@ -366,7 +367,7 @@ impl Hooks {
         let Answer::Recorded(recorded) = answer else { return Err(trouble_of(&answer)) };
         let Body::Ruled(ruled) = &recorded.entry.body else { return Err(Trouble::Refused(Code::FaultInternal)) };
         self.service.metrics.count(ruled.ruling.decision);
-        self.answer_ruled(event, place, ruled)
+        self.answer_ruled(event, place, ruled, recorded.folded != Some(Likeness::Code))
     }
 
     /// What was judged by this name: of the few tools whose input the host changes itself, nothing else can be compared.
@@ -388,12 +389,18 @@ impl Hooks {
         Ok(run.open.iter().any(is_it))
     }
 
-    fn answer_ruled(&self, event: &HostEvent, place: &EventPlace, ruled: &Ruled) -> Result<Reply, Trouble> {
+    fn answer_ruled(
+        &self,
+        event: &HostEvent,
+        place: &EventPlace,
+        ruled: &Ruled,
+        is_own: bool,
+    ) -> Result<Reply, Trouble> {
         if ruled.ruling.decision.lets_run() || ruled.observed {
             return Ok(Reply::Pass { context: None });
         }
         let standing = self.gate().standing(&place.agent)?;
-        let reason = words::refusal(ruled, &standing, &place.agent, &event.session);
+        let reason = words::refusal(ruled, is_own, &standing, &place.agent, &event.session);
         let may_ask = ruled.ruling.decision == Decision::Pending && self.gate().bundle().host_may_approve();
         Ok(if may_ask { Reply::Ask { reason } } else { Reply::Deny { reason } })
     }
@@ -477,9 +484,12 @@ impl From<StoreFault> for Trouble {
 fn trouble_of(answer: &Answer) -> Trouble {
     match answer {
         Answer::Refused(code) | Answer::Fault(code) => Trouble::Refused(*code),
-        Answer::Recorded(_) | Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Done => {
-            Trouble::Refused(Code::FaultInternal)
-        }
+        Answer::Recorded(_)
+        | Answer::NeedsEvidence(_)
+        | Answer::Blocked(_)
+        | Answer::BudgetSpent(_)
+        | Answer::Stale(_)
+        | Answer::Done => Trouble::Refused(Code::FaultInternal),
     }
 }
 

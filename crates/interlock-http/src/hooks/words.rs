@@ -33,7 +33,10 @@ pub(super) fn trouble(trouble: &Trouble) -> String {
 }
 
 /// Why a call is refused, and what to do.
-pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: &str) -> String {
+///
+/// `is_own` says that the decision's id leads to this very call: what is only counted by its code names another one, and
+/// nobody should allow that by mistake.
+pub(super) fn refusal(ruled: &Ruled, is_own: bool, standing: &Standing, agent: &str, session: &str) -> String {
     let Some(error) = &ruled.ruling.error else { return "Interlock refused this".to_owned() };
     let mut text = format!("Interlock refused this: {}{} ({}).", error.message, why(ruled), error.code);
     let position = standing.run.position_for(session);
@@ -60,7 +63,7 @@ pub(super) fn refusal(ruled: &Ruled, standing: &Standing, agent: &str, session: 
              `interlock allow {}` lets it pass once (`--project`: from now on).",
             ticket.approval_id, ruled.decision_id
         ),
-        (None, Code::TrustTooLow) => {
+        (None, Code::TrustTooLow) if is_own => {
             format!(" If this is a false alarm, a person can run `interlock allow {}`.", ruled.decision_id)
         }
         (None, Code::WorkflowFrozen) => {

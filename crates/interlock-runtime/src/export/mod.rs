@@ -21,7 +21,7 @@ use interlock_core::json::quote;
 use interlock_core::ledger::{Body, Entry, Executed, Frontier, leaf_hash};
 use ring::digest::{Context, SHA256};
 
-use crate::ledger::{NoteVerifier, Progress, Reader, SignedCheckpoint, StoreFault};
+use crate::ledger::{Checkpoint, NoteVerifier, Progress, Reader, SignedCheckpoint, StoreFault};
 use row::{Row, Who};
 
 /// The form of exports.
@@ -126,11 +126,14 @@ impl From<StoreFault> for ExportFault {
 pub struct Sealed<'a> {
     /// The checkpoint: entries beyond it are left out.
     pub signed: &'a SignedCheckpoint,
+    /// The one that the server wrote last: what is exported must continue it.
+    pub written: Checkpoint,
     /// The key that signed it.
     pub verifier: &'a NoteVerifier,
 }
 
-/// Writes `activity.jsonl`, `activity.csv` and `manifest.json` into a directory that is new or empty.
+/// Writes `activity.jsonl`, `activity.csv` and `manifest.json` into a directory that is new or empty, and
+/// `repeats.jsonl` if there are refusals that were counted and not written out.
 ///
 /// Memory does not grow with the entries, only with the agents, by their names.
 pub fn export(
@@ -203,6 +206,7 @@ fn fill(
     let mut sheet = HashedFile::create(directory, "activity.csv", written)?;
     sheet.write(csv::header().as_bytes())?;
 
+    let mut repeats: Option<HashedFile> = None;
     let mut rulings: BTreeMap<Decision, u64> = Decision::ALL.iter().map(|decision| (*decision, 0)).collect();
     let (mut entries, mut seen, mut who) = (0_u64, HashSet::new(), HashMap::new());
     let (mut frontier, mut executions) = (Frontier::default(), 0_u64);
@@ -214,6 +218,7 @@ fn fill(
         }
         for bytes in page {
             let (index, leaf) = (frontier.size(), leaf_hash(&bytes));
+            check_root(&frontier, sealed.written)?;
             frontier.append(leaf);
             let entry = Entry::from_bytes(&bytes);
             let entry = entry.map_err(|error| ExportFault::Damaged(format!("entry {index}: {error}")))?;
@@ -230,6 +235,17 @@ fn fill(
                 // Half of the digest tells agents apart as well as their names do, and is shorter.
                 seen.insert(Digest::of(&[agent]).bytes().first_chunk::<16>().copied());
             }
+            if let Body::RefusalsRepeated(repeated) = &entry.body {
+                for repeat in &repeated.repeats {
+                    let count = rulings.entry(repeat.decision).or_default();
+                    *count = count.saturating_add(repeat.count);
+                }
+                let file = match &mut repeats {
+                    Some(file) => file,
+                    None => repeats.insert(HashedFile::create(directory, "repeats.jsonl", written)?),
+                };
+                file.write(row::repeats_to_json(index, leaf, &bytes)?.as_bytes())?;
+            }
             let Body::Ruled(ruled) = &entry.body else { continue };
             let count = rulings.entry(ruled.ruling.decision).or_default();
             *count = count.saturating_add(1);
@@ -242,17 +258,16 @@ fn fill(
         }
         progress(frontier.size(), checkpoint.size);
     }
-    if frontier.root() != checkpoint.root {
-        let size = checkpoint.size;
-        let reason = format!("the first {size} entries do not have the root the checkpoint signed");
-        return Err(ExportFault::Damaged(reason));
-    }
+    check_root(&frontier, sealed.written)?;
+    check_root(&frontier, checkpoint)?;
+    let mut files = vec![lines.finish()?, sheet.finish()?];
+    files.extend(repeats.map(HashedFile::finish).transpose()?);
     let export = Export {
         entries,
         rulings,
         executions,
         agents: u64::try_from(seen.len()).unwrap_or(u64::MAX),
-        files: vec![lines.finish()?, sheet.finish()?],
+        files,
         size: checkpoint.size,
         root: checkpoint.root,
         later,
@@ -263,6 +278,16 @@ fn fill(
     let synced = File::open(directory).and_then(|directory| directory.sync_all());
     synced.map_err(|error| ExportFault::Write(directory.to_owned(), error))?;
     Ok(export)
+}
+
+/// Whether the entries so far are those that a checkpoint of their number signed.
+fn check_root(frontier: &Frontier, signed: Checkpoint) -> Result<(), ExportFault> {
+    if frontier.size() == signed.size && frontier.root() != signed.root {
+        let size = signed.size;
+        let reason = format!("the first {size} entries do not have the root the checkpoint signed");
+        return Err(ExportFault::Damaged(reason));
+    }
+    Ok(())
 }
 
 fn manifest_json(export: &Export, sealed: Sealed<'_>, filter: &Filter, created_at: Millis) -> String {

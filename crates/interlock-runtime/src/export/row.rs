@@ -113,8 +113,7 @@ impl Row<'_> {
     /// shows what `leaf_hash` is the hash of. Where that has characters that do not show, they are escaped there, and
     /// the bytes that were hashed follow in base64.
     pub(super) fn to_json(&self) -> Result<String, ExportFault> {
-        let broken = || ExportFault::Damaged(format!("entry {} is not one line of text", self.index));
-        let raw = std::str::from_utf8(self.bytes).ok().filter(|raw| !raw.contains(['\n', '\r'])).ok_or_else(broken)?;
+        let raw = one_line(self.index, self.bytes)?;
         let mut line = String::with_capacity(raw.len().saturating_mul(2));
         for (name, column) in COLUMNS {
             line.push(if line.is_empty() { '{' } else { ',' });
@@ -133,4 +132,15 @@ impl Row<'_> {
         line.push_str("}\n");
         Ok(line)
     }
+}
+
+/// An entry that counts refusals, as one line of JSON: it says itself what it tells of.
+pub(super) fn repeats_to_json(index: u64, leaf: Digest, bytes: &[u8]) -> Result<String, ExportFault> {
+    let raw = one_line(index, bytes)?;
+    Ok(format!("{{\"index\":{index},\"leaf_hash\":\"{leaf}\",\"entry\":{raw}}}\n"))
+}
+
+fn one_line(index: u64, bytes: &[u8]) -> Result<&str, ExportFault> {
+    let broken = || ExportFault::Damaged(format!("entry {index} is not one line of text"));
+    std::str::from_utf8(bytes).ok().filter(|raw| !raw.contains(['\n', '\r'])).ok_or_else(broken)
 }

@@ -1,4 +1,7 @@
-//! Checking a ledger from its entries alone: hashes, order, rows; and deciding every ruling again.
+//! Checking a ledger from its entries alone: hashes, order, rows; and deciding every ruling again. What lies beside the
+//! rows (texts, answers that are kept, events) is compared in `audit/beside.rs`.
+
+mod beside;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -6,25 +9,21 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{
-    CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, Status, decide, decide_call, is_violation,
+    CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, decide, decide_call, is_violation,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
 
-use super::batch::{REVIEW_MS, digest_of_text};
+use beside::Beside;
+
+use super::batch::digest_of_text;
 use super::checkpoint::{Checkpoint, LedgerKey};
 use super::decision_id::DecisionIds;
-use super::event::event_of;
 use super::fold::{Fold, Moment};
-use super::store::{KeptAnswer, KeptText, Reader, Rows, StoreFault};
+use super::store::{KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
 const PAGE: usize = 8192;
-/// How many texts are read at a time.
-const TEXTS_PAGE: usize = 256;
-/// How many answers that are kept, and how many events, are read at a time.
-const KEPT_PAGE: usize = 1024;
-const EVENTS_PAGE: usize = 256;
 /// How many findings are told; the rest is counted.
 const FINDINGS_MAX: usize = 20;
 
@@ -76,9 +75,10 @@ pub struct AuditReport {
 pub fn verify(
     reader: &mut dyn Reader,
     checkpoint: Option<Checkpoint>,
+    now: Millis,
     progress: Progress<'_>,
 ) -> Result<AuditReport, AuditFault> {
-    audit(reader, checkpoint, None, progress)
+    audit(reader, checkpoint, None, now, progress)
 }
 
 /// The same, with the ledger's key: also what is kept for answers, and events that wait.
@@ -86,15 +86,17 @@ pub fn verify_with_key(
     reader: &mut dyn Reader,
     checkpoint: Option<Checkpoint>,
     key: &LedgerKey,
+    now: Millis,
     progress: Progress<'_>,
 ) -> Result<AuditReport, AuditFault> {
-    audit(reader, checkpoint, Some(DecisionIds::new(key.id_secret())), progress)
+    audit(reader, checkpoint, Some(DecisionIds::new(key.id_secret())), now, progress)
 }
 
 fn audit(
     reader: &mut dyn Reader,
     checkpoint: Option<Checkpoint>,
     ids: Option<DecisionIds>,
+    now: Millis,
     progress: Progress<'_>,
 ) -> Result<AuditReport, AuditFault> {
     // Rows and head of one moment; entries before that head never change, so they can be read in pages afterwards.
@@ -103,6 +105,7 @@ fn audit(
     let mut findings = Findings::default();
     reader.foreign()?.into_iter().for_each(|found| findings.add(found));
     let mut fold = Fold::default();
+    let mut beside = Beside::new(now);
     let mut frontier = Frontier::default();
     let sealed = checkpoint.map(|checkpoint| (checkpoint.size, checkpoint.root));
     if sealed.is_some_and(|(sealed, _)| sealed > size) {
@@ -115,6 +118,7 @@ fn audit(
         frontier.append(leaf_hash(bytes));
         match Entry::from_bytes(bytes) {
             Ok(entry) => {
+                beside.add(&entry, index);
                 fold.add(&entry, index, |_, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
             }
             Err(error) => findings.add(format!("entry {index}: {error}")),
@@ -129,11 +133,8 @@ fn audit(
         findings.add(format!("the {size} entries do not have the root the checkpoint signed"));
     }
     let (agents, conversations) = (rows.agents.len(), rows.conversations.len());
-    let expiries = fold.tickets.values().map(|ticket| (ticket.opened, ticket.expires_at)).collect();
-    compare_events(reader, &fold, size, ids, &mut findings)?;
     compare_rows(fold, rows, &mut findings);
-    compare_texts(reader, size, &expiries, &mut findings)?;
-    compare_kept(reader, size, ids, &mut findings)?;
+    beside::compare(reader, beside, size, ids, &mut |finding| findings.add(finding))?;
     let (findings, findings_count) = (findings.told, findings.count);
     Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
 }
@@ -228,122 +229,6 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
     }
 }
 
-/// Every event that waits must be the one its entry is worth: it goes out with a signature.
-fn compare_events(
-    reader: &mut dyn Reader,
-    fold: &Fold,
-    size: u64,
-    ids: Option<DecisionIds>,
-    findings: &mut Findings,
-) -> Result<(), StoreFault> {
-    let Some(ids) = ids else { return Ok(()) };
-    let mut after = 0;
-    loop {
-        let page = reader.events(after, EVENTS_PAGE)?;
-        let full = page.len() == EVENTS_PAGE;
-        for event in page {
-            after = event.id;
-            if event.id >= size {
-                continue;
-            }
-            let entry = entry_at(reader, event.id)?;
-            let agent = entry.as_ref().and_then(|entry| fold.agents.get(entry.agent.as_ref()?));
-            let due = entry.as_ref().zip(agent);
-            let due = due.and_then(|(entry, agent)| event_of(ids, agent, &entry.body, entry.at, event.id));
-            if due.as_ref() != Some(&event) {
-                findings.add(format!("the event that waits for entry {} is not the one it is worth", event.id));
-            }
-        }
-        if !full {
-            return Ok(());
-        }
-    }
-}
-
-/// Every answer that is kept must be one that its entry gave under that key.
-fn compare_kept(
-    reader: &mut dyn Reader,
-    size: u64,
-    ids: Option<DecisionIds>,
-    findings: &mut Findings,
-) -> Result<(), StoreFault> {
-    let mut after = (String::new(), Digest::from_bytes([0; 32]));
-    loop {
-        let page = reader.kept((&after.0, after.1), KEPT_PAGE)?;
-        let full = page.len() == KEPT_PAGE;
-        for (agent, key, kept) in page {
-            if kept.index < size && !is_kept_answer(reader, &agent, key, &kept, ids)? {
-                let index = kept.index;
-                findings.add(format!("the answer kept for {agent} is not the one entry {index} gave"));
-            }
-            after = (agent, key);
-        }
-        if !full {
-            return Ok(());
-        }
-    }
-}
-
-fn is_kept_answer(
-    reader: &mut dyn Reader,
-    agent: &str,
-    key: Digest,
-    kept: &KeptAnswer,
-    ids: Option<DecisionIds>,
-) -> Result<bool, StoreFault> {
-    let Some(entry) = entry_at(reader, kept.index)? else { return Ok(false) };
-    let Some(ruled) = entry.body.ruled() else { return Ok(false) };
-    let same = entry.agent.as_deref() == Some(agent)
-        && entry.at == kept.at
-        && ruled.idempotency.is_some_and(|idempotency| idempotency.key == key);
-    let status = ruled.ruling.verification.as_ref().map(|verification| verification.status);
-    let corrected = kept.corrected.as_ref().is_none_or(|sealed| {
-        status == Some(Status::Corrected) && ids.is_none_or(|ids| ids.open_text(agent, kept.index, sealed).is_some())
-    });
-    Ok(same && corrected)
-}
-
-fn entry_at(reader: &mut dyn Reader, index: u64) -> Result<Option<Entry>, StoreFault> {
-    let bytes = reader.entries(index, 1)?.pop();
-    Ok(bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
-}
-
-/// Every text that is kept must be the one its entry speaks of: an approver decides on it. It is kept for ever, until its
-/// ticket expires, or until a refusal is too old to be looked at.
-fn compare_texts(
-    reader: &mut dyn Reader,
-    size: u64,
-    expiries: &HashMap<u64, Millis>,
-    findings: &mut Findings,
-) -> Result<(), StoreFault> {
-    let mut after = (String::new(), 0);
-    loop {
-        let page = reader.texts((&after.0, after.1), TEXTS_PAGE)?;
-        let full = page.len() == TEXTS_PAGE;
-        for kept in page {
-            // One that came after this audit began belongs to an entry it has not seen.
-            if kept.index < size && !is_text_of(reader, &kept)? {
-                findings.add(format!("the text kept for entry {} is not the one it speaks of", kept.index));
-            } else if kept.index < size && !is_until(reader, &kept, expiries)? {
-                findings.add(format!("the text kept for entry {} has another end than it should", kept.index));
-            }
-            after = (kept.agent, kept.index);
-        }
-        if !full {
-            return Ok(());
-        }
-    }
-}
-
-fn is_until(reader: &mut dyn Reader, kept: &KeptText, expiries: &HashMap<u64, Millis>) -> Result<bool, StoreFault> {
-    let Some(until) = kept.until else { return Ok(true) };
-    if let Some(expires) = expiries.get(&kept.index) {
-        return Ok(until == *expires);
-    }
-    let entry = entry_at(reader, kept.index)?;
-    Ok(entry.is_some_and(|entry| until <= entry.at.saturating_add(REVIEW_MS)))
-}
-
 /// Whether a text is the one that its entry speaks of.
 pub(super) fn is_text_of(reader: &mut dyn Reader, kept: &KeptText) -> Result<bool, StoreFault> {
     let Some(bytes) = reader.entries(kept.index, 1)?.pop() else { return Ok(false) };
@@ -397,22 +282,24 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
         findings: Vec::new(),
     };
     let mut findings = Findings::default();
-    let mut bundles: HashMap<Digest, Option<Arc<Bundle>>> = HashMap::new();
+    let mut bundles: HashMap<Digest, Arc<Bundle>> = HashMap::new();
     for_each_entry(reader, size, progress, |index, bytes| {
         let entry = match Entry::from_bytes(bytes) {
             Ok(entry) => entry,
             Err(error) => return findings.add(format!("entry {index}: {error}")),
         };
         if let Some(text) = entry.body.activated() {
-            let bundle = Bundle::from_text(text).ok().map(Arc::new);
-            bundles.insert(Digest::of(&[text]), bundle);
+            match Bundle::from_text(text) {
+                Ok(bundle) => drop(bundles.insert(bundle.digest(), Arc::new(bundle))),
+                Err(error) => findings.add(format!("entry {index}: {error}")),
+            }
         }
         let decide_again = |moment: &Moment<'_>, ruled: &Ruled| {
             let Some(facts) = &ruled.facts else {
                 replay.malformed = replay.malformed.saturating_add(1);
                 return;
             };
-            let recorded = bundles.get(&ruled.bundle).and_then(Option::as_deref);
+            let recorded = bundles.get(&ruled.bundle).map(AsRef::as_ref);
             let bundle = other.or(recorded);
             let decided = bundle.and_then(|bundle| {
                 let evidence = ruled.evidence.clone().map(|mut evidence| {

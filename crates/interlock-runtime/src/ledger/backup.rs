@@ -251,7 +251,7 @@ pub fn restore(from: &Path, data: &Path, now: Millis, progress: Progress<'_>) ->
     let sealed = checkpoint.read().map_err(RecoveryFault::Checkpoint)?;
     let audit = {
         let mut reader = SqliteReader::open(staging.path())?;
-        let audited = verify_with_key(&mut reader, sealed, checkpoint.key(), progress);
+        let audited = verify_with_key(&mut reader, sealed, checkpoint.key(), now, progress);
         audited.map_err(|AuditFault::Store(fault)| BackupFault::Store(fault))?
     };
     if audit.findings_count > 0 {

@@ -9,10 +9,12 @@
 //! | rulings, the overlay, the order of it all | here |
 //! | approvals, requests for trust, executions | `batch/tickets.rs` |
 //! | agents, keys and texts, by operators | `batch/operators.rs` |
+//! | refusals that are counted instead of written out | `batch/refusals.rs` |
 //! | tool calls of coding agents, transitions, runs, registered workflows | `batch/runs.rs` |
 
 mod command;
 mod operators;
+mod refusals;
 mod runs;
 mod tickets;
 
@@ -20,6 +22,7 @@ pub use command::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Recorded, Request, RuleCommand, RunChange,
     TransitionCommand, TrustRequest,
 };
+pub use refusals::Refusals;
 pub use runs::Workflows;
 pub(super) use runs::{can_be_steered, decide_transition};
 
@@ -34,13 +37,14 @@ use interlock_core::action::{
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
 use interlock_core::ledger::{
-    Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, Ruled, StateHead, StateIntent,
-    TicketOpened, TrustChanged, WorkflowHead, apply_ruled, apply_to_agent, leaf_hash,
+    Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, RefusalKind, Ruled, StateHead,
+    StateIntent, TicketOpened, TrustChanged, WorkflowHead, apply_ruled, apply_to_agent, leaf_hash,
 };
 use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
 
 use command::operator_of;
+use refusals::AgentRefusals;
 
 use super::decision_id::DecisionIds;
 use super::event::event_of;
@@ -63,6 +67,8 @@ pub struct State {
     pub ids: DecisionIds,
     /// Workflows that runs are in, as far as they were needed.
     pub workflows: Workflows,
+    /// What agents were refused of late.
+    pub refusals: Refusals,
 }
 
 /// What others read, as a committed batch left it.
@@ -106,6 +112,7 @@ pub fn run_batch<S: Store + ?Sized>(
         erased: Vec::new(),
         outbox: Vec::new(),
         delivered: Vec::new(),
+        refused: BTreeMap::new(),
         entries: Vec::new(),
         first_index: state.frontier.size(),
     };
@@ -119,7 +126,11 @@ pub fn run_batch<S: Store + ?Sized>(
             Ok(Err(Trouble::Internal)) | Err(_) => Answer::Fault(Code::FaultInternal),
         });
     }
-    let Some((after, changes)) = batch.changes() else { return Ok((answers, Published::default())) };
+    let refused = std::mem::take(&mut batch.refused);
+    let Some((after, changes)) = batch.changes() else {
+        state.refusals.update(refused, state.clock);
+        return Ok((answers, Published::default()));
+    };
     let published = Published {
         agents: changes.agents.clone(),
         keys: changes.keys.clone(),
@@ -129,6 +140,7 @@ pub fn run_batch<S: Store + ?Sized>(
     txn.write(&changes)?;
     txn.commit(changes)?;
     *state = after;
+    state.refusals.update(refused, state.clock);
     Ok((answers, published))
 }
 
@@ -156,6 +168,8 @@ struct Batch<'a> {
     erased: Vec<String>,
     outbox: Vec<Outgoing>,
     delivered: Vec<u64>,
+    /// What agents were refused, of those whose refusals changed.
+    refused: BTreeMap<String, AgentRefusals>,
     entries: Vec<Vec<u8>>,
     first_index: u64,
 }
@@ -199,6 +213,7 @@ impl Batch<'_> {
             Command::CountUnauthenticated(counts) => {
                 self.append(Entry::new(None, self.state.clock, Body::Unauthenticated(counts)))
             }
+            Command::CountRefusals => self.count_refusals(),
             Command::Resolve { approval_id, verdict, by, reason } => self.resolve(&approval_id, verdict, by, reason),
             Command::RequestTrust(request) => self.request_trust(*request),
             Command::Execute(execution) => self.execute(*execution),
@@ -285,10 +300,23 @@ impl Batch<'_> {
             }
         };
         let mut ruled = ruled;
+        // A limit that was broken holds until it does not: the same request may pass under the same key then.
+        if ruled.ruling.decision == Decision::BudgetExceeded {
+            ruled.idempotency = None;
+        }
         // A corrected form counts only where the ruling rests on it: beside what nobody read it proves nothing.
         let status = ruled.ruling.verification.as_ref().map(|verification| verification.status);
         let rests_on_it = ruled.ruling.decision.consumes_step() && status == Some(Status::Corrected);
         let corrected = corrected.filter(|_| rests_on_it);
+        let kind = RefusalKind::of_ruling(&ruled, agent.trust, RULES);
+        if let Some(kind) = &kind {
+            let answer = |decision_id| Body::Ruled(Box::new(Ruled { decision_id, idempotency: None, ..ruled.clone() }));
+            if let Some(mut recorded) = self.fold_refusal(&agent, kind, answer, now)? {
+                recorded.corrected = corrected;
+                return Ok(Answer::Recorded(recorded));
+            }
+        }
+        let idempotency = ruled.idempotency;
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
@@ -305,6 +333,9 @@ impl Batch<'_> {
         let mut answer = self.append_all(entries)?;
         // From here on nothing fails: rows and entries go together.
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
+            self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
+        }
         if let Some(key) = key {
             let changed = consequences.took_step || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
             self.conversations.insert(key, (row, changed));
@@ -379,7 +410,7 @@ impl Batch<'_> {
         if !self.state.bundle.principals().contains_key(&agent.profile.principal_id) {
             return Vec::new();
         }
-        event_of(self.state.ids, agent, &entry.body, at, index).into_iter().collect()
+        event_of(self.state.ids, &agent.profile, &entry.body, at, index).into_iter().collect()
     }
 
     /// The entry by which trust changes, right after the one that made it change.
@@ -461,7 +492,7 @@ impl Batch<'_> {
             Some(sealed) => Some(self.state.ids.open_text(agent, index, &sealed).ok_or(Trouble::Internal)?.to_owned()),
             None => None,
         };
-        Ok(Some(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: true, corrected }))))
+        Ok(Some(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: true, folded: None, corrected }))))
     }
 
     fn agent(&mut self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
@@ -507,7 +538,7 @@ impl Batch<'_> {
     fn append(&mut self, entry: Entry) -> Result<Answer, Trouble> {
         let bytes = entry.to_bytes().map_err(|_| Trouble::Internal)?;
         let (index, leaf) = self.push(bytes, entry.at);
-        Ok(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: false, corrected: None })))
+        Ok(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: false, folded: None, corrected: None })))
     }
 
     /// Appends entries that belong together; the answer is about the first. Nothing is appended unless all can be.
@@ -564,7 +595,8 @@ impl Batch<'_> {
     }
 }
 
-fn is_refused_call(ruled: &Ruled) -> bool {
+/// Whether a ruling refuses a tool call: a person may want to look at it.
+pub(super) fn is_refused_call(ruled: &Ruled) -> bool {
     !ruled.ruling.decision.lets_run() && ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some())
 }
 

@@ -95,7 +95,18 @@ impl LedgerKey {
 
     /// Signs a checkpoint.
     pub fn sign(&self, frontier: &Frontier) -> String {
-        let body = body_of(self.origin(), frontier.size(), frontier.root(), self.reach);
+        self.sign_body(&body_of(self.origin(), frontier.size(), frontier.root(), self.reach))
+    }
+
+    /// Signs a checkpoint that continues an earlier one, with the reach that one speaks of.
+    pub fn sign_after(&self, earlier: &SignedCheckpoint, frontier: &Frontier) -> SignedCheckpoint {
+        let reach = earlier.note.lines().nth(REACH_LINE).and_then(Reach::parse).unwrap_or(Reach::SameUser);
+        let body = body_of(self.origin(), frontier.size(), frontier.root(), reach);
+        let checkpoint = Checkpoint { size: frontier.size(), root: frontier.root() };
+        SignedCheckpoint { note: self.sign_body(&body), checkpoint }
+    }
+
+    fn sign_body(&self, body: &str) -> String {
         let signature = self.pair.sign(body.as_bytes());
         let signed = [self.verifier.hash().as_slice(), signature.as_ref()].concat();
         format!("{body}\n\u{2014} {} {}\n", self.origin(), BASE64.encode(signed))
@@ -145,6 +156,9 @@ pub fn is_proven(fingerprint: Digest, challenge: &str, answer: &[u8], proof: &st
     Digest::of_bytes(&key).same_as(fingerprint)
         && verifier.verify(proven(challenge, answer).as_bytes(), &signature).is_ok()
 }
+
+/// Which line of a note says how far the server is out of an agent's reach.
+const REACH_LINE: usize = 3;
 
 fn body_of(origin: &str, size: u64, root: Digest, reach: Reach) -> String {
     format!("{origin}\n{size}\n{}\n{}\n", BASE64.encode(root.bytes()), reach.as_str())

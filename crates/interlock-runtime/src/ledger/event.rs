@@ -1,15 +1,21 @@
 //! What principals are told: CloudEvents about their agents, made from entries in the transaction that records them.
 
 use interlock_core::Code;
-use interlock_core::action::{Agent, AgentStatus, Millis};
+use interlock_core::action::{AgentStatus, Millis, Profile};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, Ruled, StatusChanged, TransitionOutcome, Transitioned, TrustChanged, TrustRequested,
+    ApprovalResolved, Body, RefusalsRepeated, Repeat, Ruled, StatusChanged, TransitionOutcome, Transitioned,
+    TrustChanged, TrustRequested,
 };
 use serde::Serialize;
 
 use super::decision_id::DecisionIds;
-use super::store::Outgoing;
+use super::store::{Lane, Outgoing};
+
+/// A person has to decide.
+const PENDING: &str = "interlock.approval.pending";
+/// Something was found wrong.
+const FAILED: &str = "interlock.verification.failed";
 
 /// A CloudEvents object.
 #[derive(Serialize)]
@@ -51,19 +57,21 @@ struct EventData<'a> {
     cause: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    first_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_at: Option<String>,
 }
 
 /// The event an entry is worth, if it is worth one.
-pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
-    let told = EventData {
-        agent_id: &agent.profile.agent_id,
-        agent_name: &agent.profile.name,
-        principal_id: &agent.profile.principal_id,
-        ..EventData::default()
-    };
+pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
+    let told = told_of(profile);
     let (kind, data) = match body {
         Body::Ruled(ruled) => of_ruling(ruled, &told)?,
         Body::Transitioned(asked) => of_transition(asked, &told)?,
+        Body::RefusalsRepeated(repeated) => of_repeats(repeated, &told)?,
         Body::TrustRequested(requested) => of_trust_request(requested, &told),
         Body::ApprovalResolved(resolved) => of_resolution(resolved, &told),
         Body::TrustChanged(changed) => of_trust(changed, &told),
@@ -91,32 +99,92 @@ pub(super) fn event_of(ids: DecisionIds, agent: &Agent, body: &Body, at: Millis,
     };
     // An entry is worth one event at most, and the first entry none: ids begin after 0.
     let id = index;
-    let event_id = format!("evt_{}", ids.hide(index));
+    let event_id = event_id(ids, index);
     let event = CloudEvent {
         specversion: "1.0",
         id: &event_id,
-        source: format!("/agents/{}", agent.profile.agent_id),
+        source: format!("/agents/{}", profile.agent_id),
         r#type: kind,
         time: to_rfc3339(at),
-        subject: &agent.profile.agent_id,
+        subject: &profile.agent_id,
         datacontenttype: "application/json",
         data,
     };
     let body = serde_json::to_string(&event).ok()?;
-    Some(Outgoing { id, principal: agent.profile.principal_id.clone(), event_id, body, at })
+    let (principal, agent) = (profile.principal_id.clone(), profile.agent_id.clone());
+    Some(Outgoing { id, principal, agent, lane: lane_of(kind), event_id, body, at })
+}
+
+/// With what an event of a kind waits.
+fn lane_of(kind: &str) -> Lane {
+    match kind {
+        PENDING => Lane::Waiting,
+        FAILED => Lane::Failed,
+        _ => Lane::Told,
+    }
+}
+
+/// One event in the place of many of one agent that something was found wrong: how many, from when to when. Its id is that
+/// of the last, which is sent alone only if nothing else waits.
+pub(super) fn event_for_all(
+    ids: DecisionIds,
+    profile: &Profile,
+    told: &[(Millis, &Body)],
+    last: u64,
+) -> Option<String> {
+    let mut data = told_of(profile);
+    let (mut count, mut first_at, mut last_at) = (0_u64, Millis::MAX, 0);
+    for (at, body) in told {
+        let one = match body.repeated() {
+            Some(repeated) => of_repeats(repeated, &told_of(profile)),
+            None => body.ruled().and_then(|ruled| of_ruling(ruled, &told_of(profile))),
+        };
+        let (_, one) = one?;
+        data.decision_id = data.decision_id.or(one.decision_id);
+        data.code = data.code.or(one.code);
+        count = count.saturating_add(one.count.unwrap_or(1));
+        (first_at, last_at) = (first_at.min(*at), last_at.max(*at));
+    }
+    data.count = Some(count);
+    data.first_at = Some(to_rfc3339(first_at));
+    data.last_at = Some(to_rfc3339(last_at));
+    let event = CloudEvent {
+        specversion: "1.0",
+        id: &event_id(ids, last),
+        source: format!("/agents/{}", profile.agent_id),
+        r#type: FAILED,
+        time: to_rfc3339(last_at),
+        subject: &profile.agent_id,
+        datacontenttype: "application/json",
+        data,
+    };
+    serde_json::to_string(&event).ok()
+}
+
+fn event_id(ids: DecisionIds, index: u64) -> String {
+    format!("evt_{}", ids.hide(index))
+}
+
+fn told_of(profile: &Profile) -> EventData<'_> {
+    EventData {
+        agent_id: &profile.agent_id,
+        agent_name: &profile.name,
+        principal_id: &profile.principal_id,
+        ..EventData::default()
+    }
 }
 
 fn of_transition<'a>(asked: &'a Transitioned, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
     let TransitionOutcome::Parked { approval_id, .. } = &asked.outcome else { return None };
     let (decision_id, approval_id) = (Some(asked.decision_id.as_str()), Some(approval_id.as_str()));
-    Some(("interlock.approval.pending", EventData { decision_id, approval_id, ..told.clone() }))
+    Some((PENDING, EventData { decision_id, approval_id, ..told.clone() }))
 }
 
 fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
     let error = ruled.ruling.error.as_ref();
     let kind = match (&ruled.ticket, error.map(|error| error.code)) {
-        (Some(_), _) => "interlock.approval.pending",
-        (None, Some(Code::VerificationFailed)) => "interlock.verification.failed",
+        (Some(_), _) => PENDING,
+        (None, Some(Code::VerificationFailed)) => FAILED,
         (None, _) => return None,
     };
     let facts = ruled.facts.as_ref().filter(|facts| !facts.dry_run)?;
@@ -135,6 +203,22 @@ fn of_ruling<'a>(ruled: &'a Ruled, told: &EventData<'a>) -> Option<(&'static str
     ))
 }
 
+/// One event for all that were found wrong and only counted.
+fn of_repeats<'a>(repeated: &'a RefusalsRepeated, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
+    let failed = |repeat: &&Repeat| repeat.counted && repeat.code == Some(Code::VerificationFailed);
+    let first = repeated.repeats.iter().find(failed)?;
+    let all = || repeated.repeats.iter().filter(failed);
+    let data = EventData {
+        decision_id: Some(&first.decision_id),
+        code: first.code.map(Code::as_str),
+        count: Some(all().fold(0, |sum, repeat| sum.saturating_add(repeat.count))),
+        first_at: all().map(|repeat| repeat.first_at).min().map(to_rfc3339),
+        last_at: all().map(|repeat| repeat.last_at).max().map(to_rfc3339),
+        ..told.clone()
+    };
+    Some((FAILED, data))
+}
+
 fn of_trust_request<'a>(requested: &'a TrustRequested, told: &EventData<'a>) -> (&'static str, EventData<'a>) {
     let data = EventData {
         approval_id: Some(&requested.approval_id),
@@ -143,7 +227,7 @@ fn of_trust_request<'a>(requested: &'a TrustRequested, told: &EventData<'a>) -> 
         to_level: Some(requested.to_level.into()),
         ..told.clone()
     };
-    ("interlock.approval.pending", data)
+    (PENDING, data)
 }
 
 fn of_resolution<'a>(resolved: &'a ApprovalResolved, told: &EventData<'a>) -> (&'static str, EventData<'a>) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
 use interlock_core::ledger::{
-    Body, Entry, OperatorKey, Ruled, StateHead, TransitionOutcome, TrustChanged, WorkflowHead, WorkflowRegistered,
-    apply_executed, apply_registered, apply_resolved, apply_resolved_run, apply_ruled, apply_ruled_call,
-    apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run, apply_trust_requested,
-    apply_workflow_registered,
+    Body, Entry, OperatorKey, RefusalKind, Ruled, StateHead, TransitionOutcome, TrustChanged, WorkflowHead,
+    WorkflowRegistered, apply_executed, apply_registered, apply_repeated, apply_resolved, apply_resolved_run,
+    apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run,
+    apply_trust_requested, apply_workflow_registered,
 };
 use interlock_core::workflow::{Run, Workflow};
 use interlock_core::{Code, Digest};
@@ -42,6 +42,8 @@ pub(super) struct Fold {
     opened: HashMap<u64, String>,
     /// Rulings that opened a ticket in observe mode.
     observed: HashSet<u64>,
+    /// Refusals that are written out, with whose they are: those that later ones may be like.
+    refusals: HashMap<u64, (String, RefusalKind)>,
     /// Changes of trust that the next entry of the agent must be.
     due: HashMap<String, TrustChanged>,
     clock: u64,
@@ -86,7 +88,8 @@ impl Fold {
             | Body::TurnEnded(_)
             | Body::SessionBound(_)
             | Body::AllowanceGiven(_)
-            | Body::AllowanceTaken(_) => self.add_to_agent(entry, index, before, wrong),
+            | Body::AllowanceTaken(_)
+            | Body::RefusalsRepeated(_) => self.add_to_agent(entry, index, before, wrong),
             Body::StateIntent(intent) => {
                 let head = self.heads.entry(intent.path.clone()).or_default();
                 if head.check(intent.current).is_err() || intent.first != head.committed.is_none() {
@@ -146,7 +149,20 @@ impl Fold {
             wrong("trust changed without a cause, or did not change as it had to");
         }
         let at = entry.at;
+        if let Some(kind) = RefusalKind::of(&entry.body, agent.trust, entry.rules).filter(|_| entry.rules >= 5) {
+            self.refusals.insert(index, (id.to_owned(), kind));
+        }
         let due = match &entry.body {
+            Body::RefusalsRepeated(repeated) => {
+                for repeat in &repeated.repeats {
+                    let known = self.refusals.get(&repeat.entry);
+                    let same = known.is_some_and(|(agent, kind)| agent == id && kind.is_of(repeat));
+                    if !same || repeat.count == 0 || repeat.first_at > repeat.last_at || repeat.last_at > at {
+                        wrong("it counts repeats of something else than a refusal of this agent");
+                    }
+                }
+                apply_repeated(agent, repeated, at, index)
+            }
             Body::Ruled(ruled) => {
                 let mut none = Conversation::default();
                 let conversation = match &ruled.facts {
@@ -192,7 +208,7 @@ impl Fold {
                 consequences.trust
             }
             Body::TrustRequested(requested) => {
-                let ticket = apply_trust_requested(agent, requested, at, index);
+                let ticket = apply_trust_requested(agent, requested, entry.rules, at, index);
                 self.tickets.insert(ticket.approval_id.clone(), ticket);
                 None
             }
@@ -256,7 +272,7 @@ impl Fold {
                     wrong("the transition comes out differently");
                 }
                 let name = workflow.as_deref().map_or("", Workflow::id);
-                if let Some(ticket) = apply_transitioned(agent, asked, at, index, name) {
+                if let Some(ticket) = apply_transitioned(agent, asked, entry.rules, at, index, name) {
                     self.tickets.insert(ticket.approval_id.clone(), ticket);
                 }
                 apply_transitioned_run(run, workflow.as_deref(), asked);

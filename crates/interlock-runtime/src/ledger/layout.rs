@@ -18,7 +18,7 @@ use super::sqlite::{LiveRow, to_text, to_u64, write_token};
 use super::store::StoreFault;
 
 /// The layout this version writes and reads.
-pub(super) const LAYOUT: i64 = 4;
+pub(super) const LAYOUT: i64 = 5;
 
 const SCHEMA: &str = "
     CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
@@ -60,8 +60,23 @@ const SCHEMA_4: &str = "
     PRAGMA user_version = 4;
 ";
 
+/// The agent and the lane of an event, from what it says itself.
+pub(super) const EVENT_LANE: &str = "json_extract(body, '$.subject'), CASE json_extract(body, '$.type')
+    WHEN 'interlock.approval.pending' THEN 0 WHEN 'interlock.verification.failed' THEN 2 ELSE 1 END";
+
+/// What the fifth layout added: events wait by kind and agent. An agent's row may name the denial that cost trust.
+const SCHEMA_5: &str = "
+    DROP INDEX outbox_by_principal;
+    ALTER TABLE outbox ADD COLUMN agent TEXT NOT NULL DEFAULT '';
+    ALTER TABLE outbox ADD COLUMN lane INTEGER NOT NULL DEFAULT 1;
+    UPDATE outbox SET agent = json_extract(body, '$.subject'), lane = CASE json_extract(body, '$.type')
+        WHEN 'interlock.approval.pending' THEN 0 WHEN 'interlock.verification.failed' THEN 2 ELSE 1 END;
+    CREATE INDEX outbox_by_lane ON outbox (principal, lane, agent, id);
+    PRAGMA user_version = 5;
+";
+
 /// What each layout added, from the first on.
-const LAYOUTS: [(i64, &str); 4] = [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3), (LAYOUT, SCHEMA_4)];
+const LAYOUTS: [(i64, &str); 5] = [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4), (LAYOUT, SCHEMA_5)];
 
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation, Ticket};
+use interlock_core::action::{Agent, Conversation, Millis, Ticket};
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 
 use super::store::{
-    Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
+    Changes, KEPT_MS, KeptAnswer, KeptText, Lane, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
 };
 
 /// A store in memory. Clones share what they hold.
@@ -243,10 +243,22 @@ impl Reader for MemoryStore {
         Ok(self.held().texts.get(&(agent.to_owned(), index)).cloned())
     }
 
-    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+    fn told_agent(&mut self, principal: &str, lane: Lane, after: &str) -> Result<Option<String>, StoreFault> {
         let held = self.held();
-        let waiting = held.outbox.values().filter(|event| event.principal == principal && event.id > after);
-        Ok(waiting.take(count).cloned().collect())
+        let waiting = held.outbox.values().filter(|event| event.principal == principal && event.lane == lane);
+        Ok(waiting.map(|event| &event.agent).filter(|agent| agent.as_str() > after).min().cloned())
+    }
+
+    fn outbox(&mut self, principal: &str, lane: Lane, agent: &str, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        let held = self.held();
+        let of_lane = |event: &&Outgoing| event.principal == principal && event.lane == lane && event.agent == agent;
+        Ok(held.outbox.values().filter(of_lane).take(count).cloned().collect())
+    }
+
+    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault> {
+        let held = self.held();
+        let old = held.outbox.values().filter(|event| event.principal == principal && event.at < at);
+        Ok(old.map(|event| event.id).take(count).collect())
     }
 
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {

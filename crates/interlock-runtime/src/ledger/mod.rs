@@ -23,6 +23,7 @@ mod fold;
 mod layout;
 mod memory;
 mod note;
+mod outbox;
 mod proofs;
 mod recovery;
 mod sqlite;
@@ -32,16 +33,17 @@ mod writer;
 pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify, verify_with_key};
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
-    AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Request, RuleCommand,
-    RunChange, State, TransitionCommand, TrustRequest, Workflows, run_batch,
+    AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Refusals, Request,
+    RuleCommand, RunChange, State, TransitionCommand, TrustRequest, Workflows, run_batch,
 };
 pub(crate) use checkpoint::write_new;
 pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint, is_proven};
 pub use decision_id::DecisionIds;
 pub use memory::MemoryStore;
 pub use note::{NOTE_BYTES_MAX, NoteVerifier};
+pub use outbox::{Parcel, Turn};
 pub use proofs::{BLOCK_LEN, ProofFault, TreeCache, prove_continuation, prove_entry};
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
-pub use store::{Changes, KeptAnswer, KeptText, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn};
+pub use store::{Changes, KeptAnswer, KeptText, Lane, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn};
 pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault, TicketWait};

@@ -9,13 +9,13 @@ use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, leaf_hash};
 
-use super::batch::{State, Workflows};
+use super::batch::{Refusals, State, Workflows};
 use super::checkpoint::CheckpointFile;
 use super::decision_id::DecisionIds;
 use super::store::{Reader, StoreFault};
 
 /// How far the clock may be behind the last entry.
-const CLOCK_BEHIND_MAX_MS: Millis = 5_000;
+pub(super) const CLOCK_BEHIND_MAX_MS: Millis = 5_000;
 /// How many entries are read at a time.
 const PAGE: usize = 4096;
 
@@ -110,7 +110,14 @@ pub fn recover(
     let bundle = bundle_in_force(reader, head.size(), bundle)?;
     // A store without a key is gone with the process, and its ids with it.
     let secret = checkpoint.map_or_else(|| Digest::of(&["decision ids"]), |file| file.key().id_secret());
-    Ok(State { frontier: head, clock: last, bundle, ids: DecisionIds::new(secret), workflows: Workflows::default() })
+    Ok(State {
+        frontier: head,
+        clock: last,
+        bundle,
+        ids: DecisionIds::new(secret),
+        workflows: Workflows::default(),
+        refusals: Refusals::default(),
+    })
 }
 
 /// Appends the entries after a frontier to it; also the time of the last of them.
@@ -160,9 +167,8 @@ fn bundle_in_force(reader: &mut dyn Reader, size: u64, known: &Arc<Bundle>) -> R
         for bytes in &page {
             index = index.saturating_add(1);
             let Some(activated) = activation(bytes)? else { continue };
-            if Digest::of(&[&activated]) == digest {
-                let bundle =
-                    Bundle::from_text(&activated).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+            let bundle = Bundle::from_text(&activated).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+            if bundle.digest() == digest {
                 return Ok(Arc::new(bundle));
             }
         }
@@ -189,7 +195,8 @@ fn digest_in_force(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>,
         for bytes in reader.entries(from, count)?.iter().rev() {
             let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
             if let Some(text) = entry.body.activated() {
-                return Ok(Some(Digest::of(&[text])));
+                let bundle = Bundle::from_text(text).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+                return Ok(Some(bundle.digest()));
             }
             if let Some(ruled) = entry.body.ruled() {
                 return Ok(Some(ruled.bundle));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use interlock_core::action::{
-    Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust,
+    Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust, TrustCost,
 };
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
@@ -351,10 +351,11 @@ impl SqliteTxn<'_> {
     }
 
     fn write_outbox(&mut self, changes: &Changes) -> Result<(), StoreFault> {
-        for Outgoing { id, principal, event_id, body, at } in &changes.outbox {
-            let insert = "INSERT INTO outbox (id, principal, event_id, body, at) VALUES (?1, ?2, ?3, ?4, ?5)";
+        for Outgoing { id, principal, agent, lane, event_id, body, at } in &changes.outbox {
+            let insert = "INSERT INTO outbox (id, principal, event_id, body, at, agent, lane)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
             let mut insert = self.connection.prepare_cached(insert)?;
-            insert.execute(params![to_i64(*id)?, principal, event_id, body, to_i64(*at)?])?;
+            insert.execute(params![to_i64(*id)?, principal, event_id, body, to_i64(*at)?, agent, lane.number()])?;
         }
         for id in &changes.delivered {
             self.connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([to_i64(*id)?])?;
@@ -399,6 +400,8 @@ struct Live {
     open: Vec<OpenTicket>,
     #[serde(default)]
     totals: [u64; 5],
+    #[serde(default)]
+    cost: Option<TrustCost>,
 }
 
 fn enforced() -> Mode {
@@ -426,6 +429,8 @@ pub(super) struct LiveRow<'a> {
     #[serde(skip_serializing_if = "<[OpenTicket]>::is_empty")]
     open: &'a [OpenTicket],
     totals: [u64; 5],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cost: Option<&'a TrustCost>,
 }
 
 impl LiveRow<'_> {
@@ -442,6 +447,7 @@ impl LiveRow<'_> {
             record: &agent.record,
             open: &agent.open,
             totals: agent.totals,
+            cost: agent.cost.as_ref(),
         }
     }
 }
@@ -452,9 +458,9 @@ fn agent_of_row(row: rusqlite::Result<(String, String)>) -> Result<Agent, StoreF
 }
 
 fn agent_of(profile: Arc<Profile>, live: &str) -> Result<Agent, StoreFault> {
-    let Live { token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals } =
+    let Live { token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals, cost } =
         from_text(live)?;
-    Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals })
+    Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals, cost })
 }
 
 pub(super) fn write_token(connection: &Connection, token: Digest, agent: &str) -> Result<(), StoreFault> {

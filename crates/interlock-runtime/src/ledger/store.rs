@@ -112,8 +112,12 @@ pub trait Reader: Send {
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault>;
     /// The text that is kept beside an entry.
     fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault>;
-    /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
-    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// The next agent of a principal, by id, after one of them, about which events wait in a lane.
+    fn told_agent(&mut self, principal: &str, lane: Lane, after: &str) -> Result<Option<String>, StoreFault>;
+    /// Events about an agent that wait in a lane of its principal's, oldest first, at most so many.
+    fn outbox(&mut self, principal: &str, lane: Lane, agent: &str, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// Events that have waited for a principal since before a moment, oldest first, at most so many.
+    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault>;
     /// How many events wait, by principal, for those that have any.
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault>;
     /// Events that wait for their delivery to anybody, after one of them, at most so many.
@@ -183,13 +187,48 @@ pub struct KeptText {
     pub until: Option<Millis>,
 }
 
+/// What kind of event it is: those of one lane wait for each other, agent by agent in turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// A person has to decide.
+    Waiting,
+    /// Something happened.
+    Told,
+    /// Something was found wrong; an agent can bring that about as often as it likes.
+    Failed,
+}
+
+impl Lane {
+    /// All, the most urgent first.
+    pub const ALL: [Lane; 3] = [Lane::Waiting, Lane::Told, Lane::Failed];
+
+    /// As rows have it.
+    pub(super) fn number(self) -> i64 {
+        match self {
+            Lane::Waiting => 0,
+            Lane::Told => 1,
+            Lane::Failed => 2,
+        }
+    }
+
+    /// Reads it from a row.
+    pub(super) fn of_number(number: i64) -> Result<Lane, StoreFault> {
+        let known = Lane::ALL.into_iter().find(|lane| lane.number() == number);
+        known.ok_or_else(|| StoreFault(format!("there is no lane {number}")))
+    }
+}
+
 /// An event on its way to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Events are sent in this order.
+    /// Events about an agent in a lane are sent in this order: it is the entry's index.
     pub id: u64,
     /// The principal, as the bundle names it.
     pub principal: String,
+    /// The agent it is about.
+    pub agent: String,
+    /// With what it waits.
+    pub lane: Lane,
     /// The event's own id.
     pub event_id: String,
     /// The event, a CloudEvents JSON object.

@@ -20,8 +20,9 @@ use super::audit::is_text_of;
 use super::batch::{Answer, Command, Published, Recorded, State, run_batch};
 use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
-use super::recovery::{RecoveryFault, recover};
-use super::store::{KeptText, Outgoing, Reader, Store, StoreFault, TicketQuery};
+use super::outbox::{Parcel, Turn, next_parcel};
+use super::recovery::{CLOCK_BEHIND_MAX_MS, RecoveryFault, recover};
+use super::store::{KeptText, Reader, Store, StoreFault, TicketQuery};
 use crate::clock::{Clock, Entropy};
 
 /// How many commands may wait; more are refused.
@@ -109,6 +110,8 @@ struct Shared {
     published: AtomicU64,
     ready: AtomicBool,
     clock: Arc<dyn Clock>,
+    /// The time of the last entry: the ledger's time never runs back.
+    time: AtomicU64,
     metrics: LedgerMetrics,
     unknown_agent: AtomicU64,
     wrong_token: AtomicU64,
@@ -124,6 +127,8 @@ struct Shared {
     long_reader: Mutex<Box<dyn Reader>>,
     /// Told that the ledger is not available, and why.
     on_fault: Mutex<Option<Alarm>>,
+    /// Told that the clock is behind the ledger, and that it no longer is.
+    on_clock: Mutex<Option<Alarm>>,
     ids: DecisionIds,
     /// The state files on record, by name; read when first asked for.
     state_files: Mutex<Option<HashMap<String, BTreeSet<String>>>>,
@@ -187,6 +192,7 @@ impl Ledger {
             published: AtomicU64::new(0),
             ready: AtomicBool::new(true),
             clock: Arc::clone(&clock),
+            time: AtomicU64::new(state.clock),
             metrics: LedgerMetrics::default(),
             unknown_agent: AtomicU64::new(0),
             wrong_token: AtomicU64::new(0),
@@ -196,6 +202,7 @@ impl Ledger {
             signed: RwLock::new(None),
             long_reader: Mutex::new(store.reader()?),
             on_fault: Mutex::new(None),
+            on_clock: Mutex::new(None),
             ids: state.ids,
             state_files: Mutex::new(None),
         });
@@ -212,6 +219,7 @@ impl Ledger {
             sealed_at: now.checked_sub(CHECKPOINT_INTERVAL).unwrap_or(now),
             counted_at: now,
             is_disk_slow: false,
+            is_behind: false,
         };
         let spawned = thread::Builder::new().name("ledger".to_owned()).spawn(move || writer.run(&jobs));
         let thread = spawned.map_err(RecoveryFault::Checkpoint)?;
@@ -258,9 +266,14 @@ impl Ledger {
         &self.shared.metrics
     }
 
-    /// The time, as the writer tells it.
+    /// The time, as the writer tells it: that of the clock, or of the last entry while the clock is behind it.
     pub fn now(&self) -> Millis {
-        self.shared.clock.now()
+        self.shared.clock.now().max(self.shared.time.load(Ordering::Acquire))
+    }
+
+    /// How far the clock is behind the last entry: so long the ledger's time stands still.
+    pub fn clock_behind(&self) -> Millis {
+        self.shared.time.load(Ordering::Acquire).saturating_sub(self.shared.clock.now())
     }
 
     /// An agent as last committed.
@@ -398,9 +411,14 @@ impl Ledger {
         lock(&self.shared.reader).execution(decision)
     }
 
-    /// Events about a principal's agents that wait for their delivery, after one of them, at most so many.
-    pub fn outbox(&self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
-        lock(&self.shared.long_reader).outbox(principal, after, count)
+    /// What goes to a principal next, and the events that were found on the way and do not follow from their entries.
+    pub fn next_parcel(&self, principal: &str, turn: &mut Turn) -> Result<(Option<Parcel>, Vec<u64>), StoreFault> {
+        next_parcel(lock(&self.shared.long_reader).as_mut(), self.shared.ids, principal, turn)
+    }
+
+    /// Events that have waited for a principal since before a moment, at most so many.
+    pub fn outbox_before(&self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault> {
+        lock(&self.shared.long_reader).outbox_before(principal, at, count)
     }
 
     /// How many events wait, by principal, for those that have any.
@@ -416,6 +434,12 @@ impl Ledger {
     /// The last checkpoint that was written, as it was signed.
     pub fn signed_checkpoint(&self) -> Option<Arc<SignedCheckpoint>> {
         self.shared.signed.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Calls `told` with the reason when the clock is found behind the ledger, and when it has caught up; it must not wait
+    /// for anything.
+    pub fn on_clock(&self, told: impl Fn(&str) + Send + Sync + 'static) {
+        *lock(&self.shared.on_clock) = Some(Box::new(told));
     }
 
     /// Calls `told` with the reason whenever the ledger becomes unavailable, instead of printing it to standard error; it
@@ -469,7 +493,7 @@ impl Ledger {
     pub fn recorded(&self, index: u64) -> Result<Option<Recorded>, StoreFault> {
         let Some(bytes) = self.entry(index)? else { return Ok(None) };
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
-        Ok(Some(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: false, corrected: None }))
+        Ok(Some(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: false, folded: None, corrected: None }))
     }
 
     /// Counts a request that proved no identity.
@@ -565,6 +589,8 @@ struct Writer {
     counted_at: Instant,
     /// The last batch took much longer to commit than all the rest of it.
     is_disk_slow: bool,
+    /// It was told that the clock is behind.
+    is_behind: bool,
 }
 
 /// Ends the process if the writer dies: nobody could record anything any more.
@@ -606,6 +632,7 @@ impl Writer {
             if !batch.is_empty() {
                 self.run_jobs(batch);
             }
+            self.look_at_clock();
             if self.sealed_at.elapsed() >= CHECKPOINT_INTERVAL {
                 self.store.purge();
             }
@@ -675,9 +702,34 @@ impl Writer {
         let (answers, changed) = ran.map_err(|fault| fault.to_string())?;
         self.bundle = Arc::clone(&state.bundle);
         let size = state.frontier.size();
+        self.shared.time.store(state.clock, Ordering::Release);
         self.shared.publish(changed);
         self.shared.size.store(size, Ordering::Release);
         Ok(answers)
+    }
+
+    /// Says so when the clock was set back, or right after it was ahead: time stands still until it has caught up, and
+    /// nothing expires meanwhile.
+    fn look_at_clock(&mut self) {
+        let behind = self.shared.time.load(Ordering::Acquire).saturating_sub(self.clock.now());
+        if (behind > CLOCK_BEHIND_MAX_MS) == self.is_behind || (self.is_behind && behind > 0) {
+            return;
+        }
+        self.is_behind = !self.is_behind;
+        let seconds = behind.div_ceil(1_000);
+        let message = if self.is_behind {
+            format!(
+                "the clock is {seconds} s behind the ledger: for so long time stands still, and tickets expire so much later"
+            )
+        } else {
+            "the clock has caught up with the ledger".to_owned()
+        };
+        match lock(&self.shared.on_clock).as_ref() {
+            Some(told) => told(&message),
+            None => {
+                let _ = writeln!(io::stderr(), "interlock: {message}");
+            }
+        }
     }
 
     fn fault(&mut self, reason: &str) {
@@ -705,6 +757,10 @@ impl Writer {
             let command = Command::CountUnauthenticated(UnauthenticatedRequests { unknown_agent, wrong_token });
             self.shared.metrics.waiting.fetch_add(1, Ordering::Relaxed);
             batch.push(Job { command, reply: Box::new(|_| {}) });
+        }
+        if self.state.as_ref().is_some_and(|state| state.refusals.are_waiting()) {
+            self.shared.metrics.waiting.fetch_add(1, Ordering::Relaxed);
+            batch.push(Job { command: Command::CountRefusals, reply: Box::new(|_| {}) });
         }
     }
 

@@ -10,12 +10,14 @@ use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, EntryError, Frontier, leaf_hash};
 use interlock_core::workflow::Workflow;
 use interlock_runtime::attestation::{AttestationKeys, FILE_NAME, Jwks, verify};
+use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
-    Checkpoint, LedgerKey, Reader, Recorded, SqliteReader, SqliteStore, verify as verify_ledger,
+    Checkpoint, CheckpointFile, Command, LedgerKey, Reader, Recorded, SqliteReader, SqliteStore, Turn,
+    verify as verify_ledger, verify_with_key,
 };
 use interlock_testkit::gate::{create_key, register};
 use interlock_testkit::repository;
-use interlock_testkit::service::{OPERATOR_KEY, Server};
+use interlock_testkit::service::{OPERATOR_KEY, START_MS, Server};
 
 fn golden(name: &str) -> String {
     let path: PathBuf = repository().join("crates/interlock-testkit/tests/golden").join(name);
@@ -170,9 +172,9 @@ fn entries_of_host_processes_of_format_4() {
 #[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new) in [("\"format\":1", "\"format\":5"), ("\"rules\":1", "\"rules\":5")] {
+    for (old, new) in [("\"format\":1", "\"format\":6"), ("\"rules\":1", "\"rules\":6")] {
         let newer = line.replacen(old, new, 1);
-        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(5))), "{newer}");
+        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(6))), "{newer}");
     }
     assert!(Entry::from_bytes(line.replacen("\"at\":", "\"extra\":0,\"at\":", 1).as_bytes()).is_err());
 }
@@ -198,7 +200,8 @@ fn attestations_and_their_keys_of_format_1() {
     let entries = golden("entries-1.jsonl");
     let line = entries.lines().find(|line| line.contains("\"decision\":\"APPROVED\"")).expect("an approval");
     let entry = Entry::from_bytes(line.as_bytes()).expect("an entry");
-    let recorded = Recorded { entry, index: 2, leaf: leaf_hash(line.as_bytes()), replayed: false, corrected: None };
+    let recorded =
+        Recorded { entry, index: 2, leaf: leaf_hash(line.as_bytes()), replayed: false, folded: None, corrected: None };
     let said: Vec<_> =
         tokens.lines().map(|token| verify(token, &published, 1_794_738_917).expect("it holds")).collect();
     assert_eq!(said[0].claims.leaf_hash, recorded.leaf);
@@ -256,11 +259,12 @@ fn layout_2(directory: &Path) -> PathBuf {
             "DROP TABLE runs; DROP TABLE workflows; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);",
         )
         .expect("older");
+    connection.execute_batch(WITHOUT_LANES).expect("older");
     path
 }
 
 #[test]
-fn a_database_of_layout_2_becomes_one_of_layout_4_and_keeps_everything() {
+fn a_database_of_layout_2_becomes_one_of_this_layout_and_keeps_everything() {
     let scratch = tempfile::tempdir().expect("a directory");
     let path = layout_2(scratch.path());
     let before = tables(&path);
@@ -269,7 +273,7 @@ fn a_database_of_layout_2_becomes_one_of_layout_4_and_keeps_everything() {
     }
     // It can be audited as it is.
     let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
-    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     drop(reader);
     let copy = scratch.path().join("ledger-layout-2.db");
@@ -284,12 +288,12 @@ fn a_database_of_layout_2_becomes_one_of_layout_4_and_keeps_everything() {
         let connection = rusqlite::Connection::open(path).expect("a database");
         connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("a version")
     };
-    assert_eq!((version(&path), version(&copy)), (4, 2));
+    assert_eq!((version(&path), version(&copy)), (5, 2));
     let copied = tables(&copy);
     assert!(copied.iter().all(|(name, rows)| name == "kept" || *rows == before[name]), "the copy differs");
     assert_eq!(fs::metadata(&copy).expect("a file").permissions().mode() & 0o777, 0o600);
     let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     drop(reader);
     // And a second time nothing happens.
@@ -298,7 +302,7 @@ fn a_database_of_layout_2_becomes_one_of_layout_4_and_keeps_everything() {
 }
 
 #[test]
-fn a_database_of_layout_3_becomes_one_of_layout_4_and_keeps_everything() {
+fn a_database_of_layout_3_becomes_one_of_this_layout_and_keeps_everything() {
     let scratch = tempfile::tempdir().expect("a directory");
     let bundle = || Bundle::load("", &BTreeMap::new(), false).expect("a bundle");
     let start = || Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), None, bundle());
@@ -315,11 +319,12 @@ fn a_database_of_layout_3_becomes_one_of_layout_4_and_keeps_everything() {
     let connection = rusqlite::Connection::open(&path).expect("a database");
     let older = "DROP TABLE workflows; PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE);";
     connection.execute_batch(older).expect("older");
+    connection.execute_batch(WITHOUT_LANES).expect("older");
     drop(connection);
     let before = tables(&path);
     // It can be audited and asked as it is.
     let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
-    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert_eq!((reader.workflow("w"), reader.workflows("", 9)), (Ok(None), Ok(Vec::new())));
     drop(reader);
@@ -334,6 +339,79 @@ fn a_database_of_layout_3_becomes_one_of_layout_4_and_keeps_everything() {
     assert_eq!(registered.status, 201, "{}", registered.body);
     drop(server);
     let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-    let report = verify_ledger(&mut reader, None, &mut |_, _| {}).expect("an audit");
+    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+/// What the fifth layout added, taken back.
+const WITHOUT_LANES: &str = "DROP INDEX outbox_by_lane; ALTER TABLE outbox DROP COLUMN lane;
+    ALTER TABLE outbox DROP COLUMN agent; CREATE INDEX outbox_by_principal ON outbox (principal, id);";
+
+#[test]
+fn a_database_of_layout_4_becomes_one_of_this_layout_and_keeps_what_waits() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let told = "[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec-that-nobody-else-knows'\n";
+    let bundle = || Bundle::load(told, &BTreeMap::new(), false).expect("a bundle");
+    let key = || LedgerKey::open(scratch.path(), &SystemEntropy::new()).expect("a key");
+    let start = || {
+        let file = CheckpointFile::new(scratch.path(), key());
+        Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), Some(file), bundle())
+    };
+    {
+        let server = start();
+        let mut client = server.client();
+        let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+        let path = format!("/agents/{}/verify", agent.id);
+        for (step, action) in [r#"{"type":"calculate","query":"1/0"}"#, r#"{"type":"send_email"}"#].iter().enumerate() {
+            let context = format!(r#"{{"conversation_id":"c","step_number":{}}}"#, step + 1);
+            let body = format!(r#"{{"action":{action},"context":{context}}}"#);
+            client.send("POST", &path, &[("x-agent-token", &agent.token)], &body).expect("an answer");
+        }
+        let suspend = format!("/agents/{}/suspend", agent.id);
+        client.send("POST", &suspend, &[("x-api-key", OPERATOR_KEY)], "").expect("an answer");
+    }
+    let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
+    connection.execute_batch(WITHOUT_LANES).expect("older");
+    connection.execute_batch("PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE);").expect("older");
+    drop(connection);
+    let findings = || {
+        let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+        verify_with_key(&mut reader, None, &key(), START_MS, &mut |_, _| {}).expect("an audit").findings
+    };
+    // It can be audited as it is, its events too.
+    assert_eq!(findings(), Vec::<String>::new());
+    let server = start();
+    let (mut turn, mut kinds) = (Turn::default(), Vec::new());
+    while let (Some(parcel), _) = server.ledger.next_parcel("p", &mut turn).expect("a look") {
+        let kind = ["approval.pending", "agent.suspended", "verification.failed"];
+        kinds.extend(kind.into_iter().filter(|kind| parcel.body.contains(kind)));
+        server.ledger.submit_and_wait(Command::Delivered(parcel.ids));
+    }
+    assert_eq!(kinds, ["approval.pending", "agent.suspended", "verification.failed"]);
+    drop(server);
+    assert_eq!(findings(), Vec::<String>::new());
+}
+
+#[test]
+fn entries_of_format_4() {
+    let golden = golden("entries-4.jsonl");
+    let mut kinds = Vec::new();
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!((entry.format, entry.rules), (4, 5));
+        kinds.push(format!("{:?}", entry.kind));
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    assert_eq!(kinds, ["BundleActivated", "Ruled", "RefusalsRepeated"]);
+    for shape in [r#""likeness":"sha256:"#, r#""likeness":"equal""#, r#""likeness":"code""#, r#""dry_run":true"#] {
+        assert!(golden.contains(shape), "{shape}");
+    }
+    // The digest of a bundle leaves out where the server's own files are.
+    let first = Entry::from_bytes(golden.lines().next().unwrap_or_default().as_bytes()).expect("an entry");
+    let text = first.body.activated().expect("a bundle").to_owned();
+    let moved = text.replace("/srv/interlock/data", "/srv/elsewhere/data");
+    assert_ne!(text, moved);
+    let digest = |text: &str| Bundle::from_text(text).expect("a bundle").digest();
+    assert_eq!(digest(&text), digest(&moved));
+    assert_eq!(digest(&text).to_string(), "sha256:49c1bc42190b8344e8b2733cd03e24aa58bd0d1d1df8d5a09ffd140a0fe5b4fc");
 }

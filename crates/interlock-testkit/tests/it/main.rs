@@ -24,6 +24,7 @@ mod proofs;
 mod properties;
 mod races;
 mod rate;
+mod refusals;
 mod runs;
 mod simulation;
 mod state_service;

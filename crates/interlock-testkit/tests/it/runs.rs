@@ -8,8 +8,8 @@ use std::thread;
 
 use interlock_core::action::{
     ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, CallEvidence, CallFacts, Check, Door,
-    Engine, Evidence, Facts, Mode, Permissions, PhaseEvidence, Profile, Risk, Status, StepNumber, TicketStatus, Trust,
-    Usage, Verdict,
+    Engine, Evidence, Facts, Mode, Permissions, PhaseEvidence, Profile, Risk, Stale, Status, StepNumber, TicketStatus,
+    Trust, Usage, Verdict,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Effect, Family};
@@ -195,6 +195,10 @@ impl Fixture {
                 assert_eq!(self.run(), before, "a refused resolution changed something");
                 code
             }
+            Answer::Stale(Stale::Run | Stale::Bundle | Stale::Trust { .. }) => {
+                assert_eq!(self.run(), before, "a refused resolution changed something");
+                Code::ApprovalStale
+            }
             other => panic!("not refused: {other:?}"),
         }
     }
@@ -231,7 +235,7 @@ impl Fixture {
 
     fn is_sound(&self) {
         self.ledger.with_reader(|reader| {
-            let report = verify(reader, None, &mut |_, _| {}).expect("verified");
+            let report = verify(reader, None, interlock_testkit::service::START_MS, &mut |_, _| {}).expect("verified");
             assert!(report.findings.is_empty(), "{:?}", report.findings);
             let again = replay(reader, None, &mut |_, _| {}).expect("replayed");
             assert_eq!((again.differences_count, again.findings.len()), (0, 0), "{again:?}");
@@ -1174,7 +1178,8 @@ fn an_audit_finds_every_edit_of_a_run_and_of_its_entries() {
         assert!(changed > 0, "nothing was changed: {sql}");
         drop(connection);
         let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-        let found = verify(&mut reader, None, &mut |_, _| {}).expect("an audit").findings;
+        let found =
+            verify(&mut reader, None, interlock_testkit::service::START_MS, &mut |_, _| {}).expect("an audit").findings;
         assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
     }
 }

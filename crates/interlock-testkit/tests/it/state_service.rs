@@ -10,7 +10,7 @@ use interlock_core::json::quote;
 use interlock_core::ledger::StateIntent;
 use interlock_runtime::ledger::{Answer, Command, SqliteReader, SqliteStore, verify};
 use interlock_runtime::state_commit::settle_open_commits;
-use interlock_testkit::service::{OPERATOR_KEY, Server};
+use interlock_testkit::service::{OPERATOR_KEY, START_MS, Server};
 
 struct World {
     scratch: tempfile::TempDir,
@@ -61,7 +61,7 @@ impl World {
 
     fn is_sound(&self) {
         let mut reader = SqliteReader::open(Path::new(&self.path("data"))).expect("a reader");
-        let report = verify(&mut reader, None, &mut |_, _| {}).expect("an audit");
+        let report = verify(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
         assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
 }

@@ -11,7 +11,7 @@ use interlock_runtime::ledger::{
     CheckpointFile, Ledger, LedgerKey, MemoryStore, Ports, RecoveryFault, SqliteReader, SqliteStore, Store, recover,
     verify, verify_with_key,
 };
-use interlock_testkit::service::{ManualClock, Server};
+use interlock_testkit::service::{ManualClock, START_MS, Server};
 use interlock_testkit::{gate, simulation};
 
 #[test]
@@ -75,7 +75,7 @@ fn a_sound_ledger_is_opened_again() {
     assert_eq!(ledger.size(), 22);
     ledger.stop().expect("stopped");
     let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-    assert!(verify(&mut reader, None, &mut |_, _| {}).expect("verified").findings.is_empty());
+    assert!(verify(&mut reader, None, START_MS, &mut |_, _| {}).expect("verified").findings.is_empty());
 }
 
 /// Changes the database behind the server's back.
@@ -152,7 +152,7 @@ fn an_audit_finds_every_edit() {
         tamper(scratch.path(), sql);
         let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
         let checkpoint = file.read().expect("a checkpoint");
-        let found = verify(&mut reader, checkpoint, &mut |_, _| {}).expect("an audit").findings;
+        let found = verify(&mut reader, checkpoint, START_MS, &mut |_, _| {}).expect("an audit").findings;
         assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
     }
 }
@@ -206,7 +206,7 @@ fn ask_for_correction(client: &mut interlock_testkit::service::Client, agent: &g
 fn findings(directory: &std::path::Path, file: &CheckpointFile) -> Vec<String> {
     let mut reader = SqliteReader::open(directory).expect("a reader");
     let sealed = file.read().expect("a checkpoint");
-    verify_with_key(&mut reader, sealed, file.key(), &mut |_, _| {}).expect("verified").findings
+    verify_with_key(&mut reader, sealed, file.key(), START_MS, &mut |_, _| {}).expect("verified").findings
 }
 
 #[test]
@@ -230,7 +230,26 @@ fn an_audit_looks_at_what_lies_beside_the_rows() {
         ("UPDATE texts SET until = until + 1000", "has another end than it should"),
         ("UPDATE outbox SET body = replace(body, 'pending', 'granted')", "the event that waits for entry 3"),
         ("UPDATE outbox SET principal = 'q'", "the event that waits for entry 3"),
-        ("INSERT INTO outbox SELECT 1, principal, event_id, body, at FROM outbox", "the event that waits for entry 1"),
+        (
+            "INSERT INTO outbox SELECT 1, principal, event_id, body, at, agent, lane FROM outbox",
+            "the event that waits for entry 1",
+        ),
+        (
+            "INSERT INTO outbox SELECT 99, principal, event_id, body, at, agent, lane FROM outbox",
+            "the event that waits for entry 99",
+        ),
+        ("UPDATE outbox SET lane = 2", "the event that waits for entry 3"),
+        ("UPDATE outbox SET agent = 'agent_x'", "the event that waits for entry 3"),
+        (
+            "INSERT INTO texts SELECT agent, 99, salt, text, until FROM texts",
+            "the text kept for entry 99 is not the one",
+        ),
+        ("INSERT INTO texts SELECT agent, 2, salt, text, until FROM texts", "the text kept for entry 2 is not the one"),
+        ("UPDATE texts SET until = NULL", "has another end than it should"),
+        ("DELETE FROM texts", "the text of entry 3 of agent_"),
+        ("INSERT INTO kept SELECT agent, zeroblob(32), 99, at, NULL FROM kept", "is not the one entry 99 gave"),
+        ("INSERT INTO kept SELECT agent, zeroblob(32), number, at, NULL FROM kept", "the answer kept for agent_"),
+        ("DELETE FROM kept", "the answer of entry 2 is not kept"),
     ] {
         let copy = tempfile::tempdir().expect("a directory");
         for name in ["ledger.db", "ledger.key", "checkpoint"] {

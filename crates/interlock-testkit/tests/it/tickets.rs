@@ -73,7 +73,7 @@ impl Fixture {
     }
 
     fn is_sound(&self) {
-        let report = verify(&mut self.reader(), None, &mut |_, _| {}).expect("verified");
+        let report = verify(&mut self.reader(), None, START_MS, &mut |_, _| {}).expect("verified");
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         let again = replay(&mut self.reader(), None, &mut |_, _| {}).expect("replayed");
         assert_eq!((again.differences_count, again.findings.len()), (0, 0), "{again:?}");
@@ -282,7 +282,7 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
     fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
     fixture.as_admin("POST", &format!("/agents/{}/complaint", fixture.agent.id));
     fixture.as_admin("POST", &format!("/agents/{}/reactivate", fixture.agent.id));
-    let events = fixture.server.ledger.outbox("p", 0, 100).expect("events");
+    let events = fixture.reader().events(0, 100).expect("events");
     let kinds: Vec<String> = events
         .iter()
         .map(|event| {
@@ -305,7 +305,7 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
     assert_eq!(kinds, expected);
     let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
     assert!(matches!(fixture.server.ledger.submit_and_wait(Command::Delivered(ids[..2].to_vec())), Written::Done));
-    let left = fixture.server.ledger.outbox("p", 0, 100).expect("events");
+    let left = fixture.reader().events(0, 100).expect("events");
     assert_eq!(left, events[2..]);
     // The secret is nowhere in the ledger.
     for bytes in fixture.reader().entries(0, 100).expect("entries") {
@@ -357,7 +357,7 @@ fn a_directory_of_the_first_layout_is_read_and_goes_on() {
     let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
     let sealed = CheckpointFile::new(scratch.path(), key()).read().expect("a checkpoint");
     assert!(sealed.expect("a checkpoint").size > before.size);
-    let report = verify(&mut reader, Some(before), &mut |_, _| {}).expect("verified");
+    let report = verify(&mut reader, Some(before), START_MS, &mut |_, _| {}).expect("verified");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     let again = replay(&mut reader, None, &mut |_, _| {}).expect("replayed");
     assert_eq!(again.differences_count, 0, "{again:?}");
@@ -441,7 +441,7 @@ fn what_an_approver_sees_is_what_was_asked_or_nothing() {
     let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
     assert_eq!(shown.status, 503, "{}", shown.body);
     assert!(!shown.body.contains("harmless"), "{}", shown.body);
-    let report = verify(&mut fixture.reader(), None, &mut |_, _| {}).expect("verified");
+    let report = verify(&mut fixture.reader(), None, START_MS, &mut |_, _| {}).expect("verified");
     assert!(report.findings.iter().any(|finding| finding.contains("the text kept for entry")), "{:?}", report.findings);
 }
 
@@ -472,7 +472,7 @@ fn an_audit_finds_edits_of_tickets_executions_keys_and_tokens() {
         fixture.as_admin("POST", &format!("/agents/{}/suspend", fixture.agent.id));
         fixture.is_sound();
         tamper(&fixture, sql);
-        let report = verify(&mut fixture.reader(), None, &mut |_, _| {}).expect("verified");
+        let report = verify(&mut fixture.reader(), None, START_MS, &mut |_, _| {}).expect("verified");
         assert!(report.findings.iter().any(|found| found.contains(finding)), "{sql}: {:?}", report.findings);
     }
 }
@@ -552,8 +552,11 @@ fn lost_trust_ends_what_was_asked_before() {
 }
 
 #[test]
-fn evidence_for_trust_cannot_be_farmed_and_is_overtaken_by_a_denial() {
-    let fixture = start("");
+fn evidence_for_trust_cannot_be_farmed_and_is_overtaken_by_a_denial_that_costs_trust() {
+    let mut fixture = start("");
+    let agent = r#"{"name":"b","type":"supervised","principal_id":"p","permissions":{"blocked_tools":["drop_table"]}}"#;
+    fixture.agent = register(&mut fixture.server.client(), agent).expect("an agent");
+    let fixture = fixture;
     let headers = [("x-agent-token", fixture.agent.token.as_str())];
     let send = |path: &str, body: &str| {
         let path = format!("/agents/{}/{path}", fixture.agent.id);
@@ -573,10 +576,13 @@ fn evidence_for_trust_cannot_be_farmed_and_is_overtaken_by_a_denial() {
     let shown = fixture.as_approver(client, "GET", &format!("/approvals/{ticket}"));
     let evidence = r#""rulings":30,"counted":0,"denied":0,"violations":0,"budget_exceeded":0,"executions_succeeded":0"#;
     assert!(shown.body.contains(evidence), "{}", shown.body);
-    let denied = r#"{"action":{"type":"nonsense"},"context":{"conversation_id":"d","step_number":1}}"#;
-    assert!(send("verify", denied).body.contains("DENIED"));
+    let denied = r#"{"action":{"type":"drop_table"},"context":{"conversation_id":"d","step_number":1}}"#;
+    let denied = send("verify", denied);
+    assert!(denied.body.contains("QWED-AGENT-004"), "{}", denied.body);
     let refused = fixture.as_approver(client, "POST", &format!("/approvals/{ticket}/approve"));
     assert!(refused.status == 409 && refused.body.contains("INTERLOCK-APPROVAL-004"), "{}", refused.body);
+    let named = format!(r#""stale":"denial {}""#, text(&denied, "decision_id"));
+    assert!(refused.body.contains(&named), "{}", refused.body);
     fixture.is_sound();
 }
 
@@ -608,7 +614,7 @@ fn a_migration_needs_a_copy_that_is_one_and_the_old_layout_can_be_audited() {
             fs::copy(golden.join(name), scratch.path().join(name)).expect("a copy");
         }
         let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
-        let report = verify(&mut reader, None, &mut |_, _| {}).expect("verified");
+        let report = verify(&mut reader, None, START_MS, &mut |_, _| {}).expect("verified");
         assert_eq!((report.entries, report.findings.len()), (28, 0), "{:?}", report.findings);
         drop(reader);
         let copy = scratch.path().join("ledger-layout-1.db");
@@ -630,4 +636,83 @@ fn a_migration_needs_a_copy_that_is_one_and_the_old_layout_can_be_audited() {
         let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&copy).expect("a file").permissions());
         assert_eq!(mode & 0o777, 0o600);
     }
+}
+
+#[test]
+fn a_clock_that_was_ahead_stops_tickets_for_as_long_as_that_and_says_so() {
+    const HOUR_MS: u64 = 3_600_000;
+    let fixture = start("");
+    let (sender, told) = std::sync::mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
+    fixture.server.ledger.on_clock(move |message| {
+        let _ = sender.lock().expect("a sender").send(message.to_owned());
+    });
+    let show = |ticket: &str| {
+        let shown = fixture.as_approver(&mut fixture.server.client(), "GET", &format!("/approvals/{ticket}"));
+        text(&shown, "status")
+    };
+    let approve = |ticket: &str| {
+        fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve")).status
+    };
+    let before = text(&fixture.ask(1), "approval_id");
+    fixture.server.clock.advance(HOUR_MS);
+    let ahead = text(&fixture.ask(2), "approval_id");
+    assert_eq!((show(&before), show(&ahead)), ("expired".to_owned(), "pending".to_owned()));
+    fixture.server.clock.set_back(HOUR_MS);
+    // What expired stays expired, for whoever looks and for whoever decides.
+    assert_eq!((show(&before), approve(&before)), ("expired".to_owned(), 410));
+    let frozen = text(&fixture.ask(3), "approval_id");
+    assert_eq!(fixture.server.ledger.clock_behind(), HOUR_MS);
+    let message = told.recv_timeout(Duration::from_secs(60)).expect("it is told");
+    assert!(message.contains("the clock is 3600 s behind the ledger"), "{message}");
+    // Time stands still for the hour the clock was ahead, and then goes on: the quarter of an hour that a ticket has
+    // begins then, and no later.
+    fixture.server.clock.advance(HOUR_MS + 15 * 60_000 - 1);
+    assert_eq!((show(&frozen), approve(&ahead)), ("pending".to_owned(), 200));
+    fixture.server.clock.advance(1);
+    assert_eq!((show(&frozen), approve(&frozen)), ("expired".to_owned(), 410));
+    assert_eq!(fixture.server.ledger.clock_behind(), 0);
+    let message = told.recv_timeout(Duration::from_secs(60)).expect("it is told");
+    assert!(message.contains("has caught up"), "{message}");
+    let metrics = fixture.as_admin("GET", "/metrics");
+    assert!(metrics.body.contains("interlock_ledger_clock_behind_milliseconds 0"), "{}", metrics.body);
+}
+
+#[test]
+fn another_place_of_the_servers_own_files_ends_no_ticket() {
+    let load = |places: &[&str]| {
+        let places: Vec<String> = places.iter().map(|place| (*place).to_owned()).collect();
+        Bundle::load_for("", &BTreeMap::new(), false, &places).expect("a bundle")
+    };
+    let scratch = tempfile::tempdir().expect("a directory");
+    let start = |places: &[&str]| {
+        Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), None, load(places))
+    };
+    let (agent, approver, ticket) = {
+        let server = start(&["/srv/interlock/data", "/srv/interlock/operator.key"]);
+        let approver = create_key(&mut server.client(), r#"{"name":"ann","role":"approver"}"#).expect("a key");
+        let agent = register(&mut server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
+        let agent = agent.expect("an agent");
+        let body = r#"{"action":{"type":"send_email"},"context":{"conversation_id":"c","step_number":1}}"#;
+        let path = format!("/agents/{}/verify", agent.id);
+        let asked = server.client().send("POST", &path, &[("x-agent-token", &agent.token)], body).expect("an answer");
+        (agent, approver, text(&asked, "approval_id"))
+    };
+    let server = start(&["/mnt/elsewhere/data", "/mnt/elsewhere/operator.key"]);
+    let key = format!("Bearer {approver}");
+    let path = format!("/approvals/{ticket}/approve");
+    let approved = server.client().send("POST", &path, &[("authorization", &key)], "").expect("an answer");
+    assert_eq!(approved.status, 200, "{}", approved.body);
+    // Another rule is another bundle, and that is said.
+    let body = r#"{"action":{"type":"send_email"},"context":{"conversation_id":"c","step_number":2}}"#;
+    let path = format!("/agents/{}/verify", agent.id);
+    let asked = server.client().send("POST", &path, &[("x-agent-token", &agent.token)], body).expect("an answer");
+    let ticket = text(&asked, "approval_id");
+    drop(server);
+    let other = Bundle::load_for("doom_loop_guard_required = true", &BTreeMap::new(), false, &[]).expect("a bundle");
+    let server = Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), None, other);
+    let path = format!("/approvals/{ticket}/approve");
+    let refused = server.client().send("POST", &path, &[("authorization", &key)], "").expect("an answer");
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    assert!(refused.body.contains(r#""details":{"stale":"bundle"}"#), "{}", refused.body);
 }

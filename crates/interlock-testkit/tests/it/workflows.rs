@@ -16,7 +16,7 @@ use interlock_runtime::ledger::{
     Answer as Recorded, Command, MemoryStore, SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
 };
 use interlock_testkit::gate::{create_key, register};
-use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, Server};
+use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, START_MS, Server};
 
 const FLOW: &str = r#"{"initial":"planning","id":"fix","description":"Fix a bug.","states":{
   "planning":{"on":{"READY":"working"},"allowed_tools":["Read"]},
@@ -66,7 +66,7 @@ fn registrations(server: &Server) -> usize {
 
 fn is_sound(server: &Server) {
     server.ledger.with_reader(|reader| {
-        let report = verify(reader, None, &mut |_, _| {}).expect("verified");
+        let report = verify(reader, None, START_MS, &mut |_, _| {}).expect("verified");
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         let again = replay(reader, None, &mut |_, _| {}).expect("replayed");
         assert_eq!((again.differences_count, again.findings.len()), (0, 0), "{again:?}");
@@ -443,7 +443,7 @@ fn an_audit_finds_every_edit_of_registered_workflows() {
         connection.execute_batch(&sql).expect("tampered");
         drop(connection);
         let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-        let found = verify(&mut reader, None, &mut |_, _| {}).expect("an audit").findings;
+        let found = verify(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit").findings;
         assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
     }
 }

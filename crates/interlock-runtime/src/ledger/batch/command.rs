@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Mode, Profile, Trust, Usage, Verdict};
+use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Mode, Profile, Stale, Trust, Usage, Verdict};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, Idempotency, KeyRevoked, ModeChanged, OperatorKey,
-    Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged, TokenRotated,
-    TurnEnded, UnauthenticatedRequests,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, Idempotency, KeyRevoked, Likeness, ModeChanged,
+    OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged,
+    TokenRotated, TurnEnded, UnauthenticatedRequests,
 };
 use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Denial, Digest};
@@ -32,6 +32,8 @@ pub enum Command {
     Activate(Arc<Bundle>),
     /// Record how many requests proved no identity.
     CountUnauthenticated(UnauthenticatedRequests),
+    /// Record how many refusals were counted and not written out.
+    CountRefusals,
     /// Record that a state file is about to be replaced.
     BeginState(StateIntent),
     /// Record what became of that.
@@ -279,6 +281,8 @@ pub enum Answer {
     Blocked(Box<Denial>),
     /// Refused without an entry: unknown agent, wrong token, key used for another request.
     Refused(Code),
+    /// Nothing can be done with a ticket any more: what it was about is not the same.
+    Stale(Stale),
     /// A ticket cannot be approved: the budget is spent. It stays as it is.
     BudgetSpent(Box<Breach>),
     /// Done, and nothing had to be recorded.
@@ -298,6 +302,8 @@ pub struct Recorded {
     pub leaf: Digest,
     /// It was recorded by an earlier request with the same key.
     pub replayed: bool,
+    /// In what it is like the one that is on record there, if it is only counted; the ruling is its own.
+    pub folded: Option<Likeness>,
     /// The corrected text, if the decision is CORRECTED.
     pub corrected: Option<String>,
 }
@@ -325,6 +331,7 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
         Command::Rule(_)
         | Command::Activate(_)
         | Command::CountUnauthenticated(_)
+        | Command::CountRefusals
         | Command::BeginState(_)
         | Command::EndState(_)
         | Command::Execute(_)

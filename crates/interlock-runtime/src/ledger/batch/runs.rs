@@ -8,9 +8,9 @@ use interlock_core::action::{
     decide_call, is_violation,
 };
 use interlock_core::ledger::{
-    Body, Entry, ModeChanged, RULES, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome, Transitioned,
-    WorkflowHead, WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned,
-    apply_transitioned_run, apply_workflow_registered, leaf_hash,
+    Body, Entry, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome,
+    Transitioned, WorkflowHead, WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run,
+    apply_transitioned, apply_transitioned_run, apply_workflow_registered, leaf_hash,
 };
 use interlock_core::rule::{SELF_RULE, Then};
 use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, Step, TransitionAsked, Workflow, transition};
@@ -90,6 +90,13 @@ impl Batch<'_> {
             redeemed,
             used,
         };
+        let kind = RefusalKind::of_ruling(&ruled, agent.trust, RULES);
+        if let Some(kind) = &kind {
+            let answer = |decision_id| Body::Ruled(Box::new(Ruled { decision_id, ..ruled.clone() }));
+            if let Some(recorded) = self.fold_refusal(&agent, kind, answer, now)? {
+                return Ok(Answer::Recorded(recorded));
+            }
+        }
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, None, index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
@@ -115,6 +122,9 @@ impl Batch<'_> {
         let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
         let others = if changes || looks { beside(&agent.profile) } else { Vec::new() };
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
+            self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
+        }
         self.runs.insert(id.clone(), run);
         let tickets = consequences.ticket.into_iter().chain(spent);
         self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
@@ -153,15 +163,25 @@ impl Batch<'_> {
                 *expires_at = now.saturating_add(bundle.ticket_expiry_ms());
             }
         }
+        let kind = RefusalKind::of_transition(&asked, agent.trust);
+        if let Some(kind) = &kind {
+            let answer = |decision_id| Body::Transitioned(Box::new(Transitioned { decision_id, ..asked.clone() }));
+            if let Some(recorded) = self.fold_refusal(&agent, kind, answer, now)? {
+                return Ok(Answer::Recorded(recorded));
+            }
+        }
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
         let name = workflow.as_deref().map_or("", Workflow::id);
-        let ticket = apply_transitioned(&mut agent, &asked, now, index, name);
+        let ticket = apply_transitioned(&mut agent, &asked, RULES, now, index, name);
         apply_transitioned_run(&mut run, workflow.as_deref(), &asked);
         let entry = chain.entry(&id, now, Body::Transitioned(Box::new(asked)));
         let outbox = self.events(&agent, &entry, now, index);
         let answer = self.append(entry)?;
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
+            self.remember_refusal(&id, kind, recorded, None);
+        }
         self.runs.insert(id, run);
         self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.outbox.extend(outbox);
@@ -276,7 +296,7 @@ impl Batch<'_> {
     fn registration(&mut self, index: u64) -> Result<Recorded, Trouble> {
         let bytes = self.entry_bytes(index)?.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
-        Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, corrected: None })
+        Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, folded: None, corrected: None })
     }
 
     fn workflow_head(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use interlock_core::Code;
 use interlock_core::action::{
-    Actor, Agent, AgentStatus, Charge, Conversation, Ticket, TicketRefusal, TicketSubject, Verdict,
+    Actor, Agent, AgentStatus, Charge, Conversation, Stale, Ticket, TicketRefusal, TicketSubject, Verdict,
 };
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, apply_executed, apply_resolved, apply_resolved_run,
-    apply_trust_requested,
+    ApprovalResolved, Body, Entry, Executed, RULES, Ruled, TrustRequested, apply_executed, apply_resolved,
+    apply_resolved_run, apply_trust_requested,
 };
 
 use super::{Answer, Batch, Chain, Execution, Trouble, TrustRequest, digest_of_text};
@@ -58,7 +58,7 @@ impl Batch<'_> {
         if let Some(run) = &mut run {
             let workflow = self.workflow_of(run)?;
             if let Err(code) = apply_resolved_run(run, workflow.as_deref(), &ticket, &resolved) {
-                return Ok(Answer::Refused(code));
+                return Ok(if code == Code::ApprovalStale { Answer::Stale(Stale::Run) } else { Answer::Refused(code) });
             }
         }
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
@@ -118,7 +118,7 @@ impl Batch<'_> {
         };
         let mut agent = Agent::clone(&agent);
         let mut chain = Chain::new(&agent);
-        let ticket = apply_trust_requested(&mut agent, &requested, now, index);
+        let ticket = apply_trust_requested(&mut agent, &requested, RULES, now, index);
         let entry = chain.entry(&id, now, Body::TrustRequested(Box::new(requested)));
         let outbox = self.events(&agent, &entry, now, index);
         let answer = self.append(entry)?;
@@ -219,6 +219,7 @@ impl Batch<'_> {
 fn refused(refusal: TicketRefusal) -> Answer {
     match refusal {
         TicketRefusal::Code(code) => Answer::Refused(code),
+        TicketRefusal::Stale(stale) => Answer::Stale(stale),
         TicketRefusal::Budget(breach) => Answer::BudgetSpent(breach),
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Conversation, Ticket};
+use interlock_core::action::{Agent, Conversation, Millis, Ticket};
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
@@ -13,8 +13,8 @@ use super::{
     DATABASE_NAME, agent_of_row, from_text, frontier_of, read_agent, read_conversation, read_execution, read_heads,
     read_keys, read_run, read_ticket, read_workflow, to_i64, to_u64,
 };
-use crate::ledger::layout::{BUSY_TIME_MAX, LAYOUT, foreign, nothing_by_itself};
-use crate::ledger::store::{KeptAnswer, KeptText, Outgoing, Reader, Rows, StoreFault, TicketQuery};
+use crate::ledger::layout::{BUSY_TIME_MAX, EVENT_LANE, LAYOUT, foreign, nothing_by_itself};
+use crate::ledger::store::{KeptAnswer, KeptText, Lane, Outgoing, Reader, Rows, StoreFault, TicketQuery};
 
 /// Reads beside the writer, in this process or another.
 #[derive(Debug)]
@@ -221,21 +221,37 @@ impl Reader for SqliteReader {
         Ok(Some(KeptText { agent: agent.to_owned(), index, salt, text, until }))
     }
 
-    fn outbox(&mut self, principal: &str, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+    fn told_agent(&mut self, principal: &str, lane: Lane, after: &str) -> Result<Option<String>, StoreFault> {
+        if self.layout < 5 {
+            return Ok(None);
+        }
+        let select =
+            "SELECT agent FROM outbox WHERE principal = ?1 AND lane = ?2 AND agent > ?3 ORDER BY agent LIMIT 1";
+        let mut select = self.connection.prepare_cached(select)?;
+        Ok(select.query_row(params![principal, lane.number(), after], |row| row.get(0)).optional()?)
+    }
+
+    fn outbox(&mut self, principal: &str, lane: Lane, agent: &str, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+        if self.layout < 5 {
+            return Ok(Vec::new());
+        }
+        let select = "SELECT id, principal, event_id, body, at, agent, lane FROM outbox
+            WHERE principal = ?1 AND lane = ?2 AND agent = ?3 ORDER BY id LIMIT ?4";
+        let mut select = self.connection.prepare_cached(select)?;
+        let limit = i64::try_from(count).unwrap_or(i64::MAX);
+        let rows = select.query_map(params![principal, lane.number(), agent, limit], event_columns)?;
+        rows.map(|row| event_of_row(row?)).collect()
+    }
+
+    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault> {
         if self.layout < 2 {
             return Ok(Vec::new());
         }
-        let select = "SELECT id, event_id, body, at FROM outbox WHERE principal = ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+        let select = "SELECT id FROM outbox WHERE principal = ?1 AND at < ?2 ORDER BY id LIMIT ?3";
         let mut select = self.connection.prepare_cached(select)?;
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![principal, to_i64(after)?, limit], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get::<_, i64>(3)?))
-        })?;
-        rows.map(|row| {
-            let (id, event_id, body, at) = row?;
-            Ok(Outgoing { id: to_u64(id)?, principal: principal.to_owned(), event_id, body, at: to_u64(at)? })
-        })
-        .collect()
+        let rows = select.query_map(params![principal, to_i64(at)?, limit], |row| row.get::<_, i64>(0))?;
+        rows.map(|id| to_u64(id?)).collect()
     }
 
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {
@@ -255,17 +271,15 @@ impl Reader for SqliteReader {
         if self.layout < 2 {
             return Ok(Vec::new());
         }
-        let select = "SELECT id, principal, event_id, body, at FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2";
+        // Before the fifth layout an event alone said what it is about.
+        let about = if self.layout < 5 { EVENT_LANE } else { "agent, lane" };
+        let select = &format!(
+            "SELECT id, principal, event_id, body, at, {about} FROM outbox WHERE id > ?1 ORDER BY id LIMIT ?2"
+        );
         let mut select = self.connection.prepare_cached(select)?;
         let limit = i64::try_from(count).unwrap_or(i64::MAX);
-        let rows = select.query_map(params![to_i64(after)?, limit], |row| {
-            Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get::<_, i64>(4)?))
-        })?;
-        rows.map(|row| {
-            let (id, principal, event_id, body, at) = row?;
-            Ok(Outgoing { id: to_u64(id)?, principal, event_id, body, at: to_u64(at)? })
-        })
-        .collect()
+        let rows = select.query_map(params![to_i64(after)?, limit], event_columns)?;
+        rows.map(|row| event_of_row(row?)).collect()
     }
 
     fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault> {
@@ -387,4 +401,16 @@ impl Reader for SqliteReader {
         rows.workflows = workflows.collect::<Result<Vec<_>, StoreFault>>()?;
         Ok(rows)
     }
+}
+
+type EventColumns = (i64, String, String, String, i64, String, i64);
+
+fn event_columns(row: &Row<'_>) -> rusqlite::Result<EventColumns> {
+    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?))
+}
+
+fn event_of_row(columns: EventColumns) -> Result<Outgoing, StoreFault> {
+    let (id, principal, event_id, body, at, agent, lane) = columns;
+    let (id, at, lane) = (to_u64(id)?, to_u64(at)?, Lane::of_number(lane)?);
+    Ok(Outgoing { id, principal, agent, lane, event_id, body, at })
 }

@@ -1,0 +1,208 @@
+//! Refusals that are like earlier ones of the agent: beyond a bound they are counted instead of written out. Their answers
+//! name the one they are like, each counts for trust, and once a minute, or as soon as trust falls by them, one entry says
+//! how many there were. What counts as alike is decided by `interlock_core::ledger::RefusalKind`.
+//!
+//! What is remembered here is not in the store: after a start an agent begins anew, and counts that no entry says yet are
+//! lost with the process, as those of requests without an identity are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use interlock_core::Digest;
+use interlock_core::action::{Agent, Millis};
+use interlock_core::ledger::{Body, Entry, Likeness, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
+
+use super::{Answer, Batch, Chain, Recorded, Trouble};
+use crate::ledger::store::KeptText;
+
+/// How long it is remembered what an agent was refused.
+const WINDOW_MS: Millis = 3_600_000;
+/// So many equal refusals are written out in that time.
+const EQUAL_MAX: u32 = 10;
+/// So many bytes of refusals are written out in that time, with the texts that are kept; then only the first of each code.
+const BYTES_MAX: u64 = 1 << 20;
+/// So many different refusals are told apart; of others only the code is.
+const KINDS_MAX: usize = 64;
+/// So many different ones are counted in one entry; further ones are counted by their code.
+const EQUAL_COUNTED_MAX: usize = 16;
+/// Of so many agents it is remembered.
+const AGENTS_MAX: usize = 4_096;
+
+/// What agents were refused of late.
+#[derive(Debug, Clone, Default)]
+pub struct Refusals(Arc<BTreeMap<String, AgentRefusals>>);
+
+/// What one agent was refused of late.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AgentRefusals {
+    since: Millis,
+    /// How much of it was written out.
+    bytes: u64,
+    known: BTreeMap<Digest, Known>,
+    /// What no entry counts yet.
+    waiting: Vec<Repeat>,
+}
+
+/// A refusal that was written out.
+#[derive(Debug, Clone)]
+struct Known {
+    times: u32,
+    decision_id: String,
+    entry: u64,
+    leaf: Digest,
+}
+
+impl Refusals {
+    /// Whether there is something to count that no entry says yet.
+    pub fn are_waiting(&self) -> bool {
+        self.0.values().any(|refused| !refused.waiting.is_empty())
+    }
+
+    /// What a batch has changed.
+    pub(super) fn update(&mut self, changed: BTreeMap<String, AgentRefusals>, now: Millis) {
+        if changed.is_empty() {
+            return;
+        }
+        let agents = Arc::make_mut(&mut self.0);
+        agents.extend(changed);
+        if agents.len() > AGENTS_MAX {
+            agents.retain(|_, refused| !refused.waiting.is_empty() || refused.is_open(now));
+        }
+        while agents.len() > AGENTS_MAX {
+            let idle = agents.iter().filter(|(_, refused)| refused.waiting.is_empty());
+            let Some((oldest, _)) = idle.min_by_key(|(_, refused)| refused.since) else { return };
+            let oldest = oldest.clone();
+            agents.remove(&oldest);
+        }
+    }
+}
+
+impl AgentRefusals {
+    fn is_open(&self, now: Millis) -> bool {
+        now < self.since.saturating_add(WINDOW_MS)
+    }
+
+    /// What a further refusal is like, if it need not be written out.
+    fn like(&self, kind: &RefusalKind) -> Option<(Likeness, &Known)> {
+        let equal = self.known.get(&kind.key(Likeness::Equal)).filter(|known| known.times >= EQUAL_MAX);
+        let counted = |known: &Known| {
+            self.waiting.iter().any(|repeat| repeat.entry == known.entry)
+                || self.waiting.iter().filter(|repeat| repeat.likeness == Likeness::Equal).count() < EQUAL_COUNTED_MAX
+        };
+        if let Some(known) = equal.filter(|known| counted(known)) {
+            return Some((Likeness::Equal, known));
+        }
+        let full = equal.is_some() || self.bytes >= BYTES_MAX;
+        self.known.get(&kind.key(Likeness::Code)).filter(|_| full).map(|known| (Likeness::Code, known))
+    }
+}
+
+impl Batch<'_> {
+    fn refusals(&self, agent: &str, now: Millis) -> AgentRefusals {
+        let known = self.refused.get(agent).or_else(|| self.state.refusals.0.get(agent));
+        match known {
+            Some(known) if known.is_open(now) => known.clone(),
+            // What waits is counted whenever it began.
+            Some(known) => AgentRefusals { since: now, waiting: known.waiting.clone(), ..AgentRefusals::default() },
+            None => AgentRefusals { since: now, ..AgentRefusals::default() },
+        }
+    }
+
+    /// The answer to a refusal that is like earlier ones; `None` if it has to be written out. The entry it speaks of is on
+    /// record, what is answered is this ruling's own.
+    pub(super) fn fold_refusal(
+        &mut self,
+        agent: &Arc<Agent>,
+        kind: &RefusalKind,
+        answer: impl FnOnce(String) -> Body,
+        now: Millis,
+    ) -> Result<Option<Box<Recorded>>, Trouble> {
+        let id = &agent.profile.agent_id;
+        let mut refused = self.refusals(id, now);
+        let Some((likeness, known)) = refused.like(kind) else { return Ok(None) };
+        let Known { decision_id, entry: index, leaf, .. } = known.clone();
+        match refused.waiting.iter_mut().find(|repeat| repeat.entry == index && repeat.likeness == likeness) {
+            Some(repeat) => repeat.add(kind, now),
+            None => refused.waiting.push(kind.first_repeat(decision_id.clone(), index, likeness, now)),
+        }
+        let costs = kind.counted && {
+            let repeats = refused.waiting.clone();
+            apply_repeated(&mut Agent::clone(agent), &RefusalsRepeated { repeats }, now, 0).is_some()
+        };
+        let entry = Entry::new(Some((id, agent.entries, None)), now, answer(decision_id));
+        self.refused.insert(id.clone(), refused);
+        if costs {
+            self.count_refusals_of(&id.clone())?;
+        }
+        Ok(Some(Box::new(Recorded { entry, index, leaf, replayed: false, folded: Some(likeness), corrected: None })))
+    }
+
+    /// Remembers a refusal that was written out.
+    pub(super) fn remember_refusal(
+        &mut self,
+        agent: &str,
+        kind: &RefusalKind,
+        recorded: &Recorded,
+        text: Option<&KeptText>,
+    ) {
+        let mut refused = self.refusals(agent, recorded.entry.at);
+        let bytes = self.entry_len(recorded.index).saturating_add(text.map_or(0, |text| text.text.len()));
+        refused.bytes = refused.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        let id = recorded.entry.body.decision_id().unwrap_or_default();
+        for likeness in [Likeness::Equal, Likeness::Code] {
+            let key = kind.key(likeness);
+            if refused.known.len() >= KINDS_MAX && likeness == Likeness::Equal && !refused.known.contains_key(&key) {
+                continue;
+            }
+            let (entry, leaf) = (recorded.index, recorded.leaf);
+            let known =
+                refused.known.entry(key).or_insert_with(|| Known { times: 0, decision_id: id.to_owned(), entry, leaf });
+            known.times = known.times.saturating_add(1);
+        }
+        self.refused.insert(agent.to_owned(), refused);
+    }
+
+    /// The size of an entry of this batch.
+    fn entry_len(&self, index: u64) -> usize {
+        let at = index.checked_sub(self.first_index).and_then(|at| usize::try_from(at).ok());
+        at.and_then(|at| self.entries.get(at)).map_or(0, Vec::len)
+    }
+
+    /// Puts into entries what was counted and not written out so far.
+    pub(super) fn count_refusals(&mut self) -> Result<Answer, Trouble> {
+        let known = self.state.refusals.0.iter().chain(&self.refused);
+        let waiting = known.filter(|(_, refused)| !refused.waiting.is_empty()).map(|(agent, _)| agent.clone());
+        let mut agents: Vec<String> = waiting.collect();
+        agents.sort();
+        agents.dedup();
+        for agent in agents {
+            self.count_refusals_of(&agent)?;
+        }
+        Ok(Answer::Done)
+    }
+
+    fn count_refusals_of(&mut self, id: &str) -> Result<(), Trouble> {
+        let Some(agent) = self.agent(id)? else { return Err(Trouble::Internal) };
+        let now = self.state.clock.max(agent.last_at);
+        let mut refused = self.refusals(id, now);
+        let repeats = std::mem::take(&mut refused.waiting);
+        if repeats.is_empty() {
+            return Ok(());
+        }
+        let repeated = RefusalsRepeated { repeats };
+        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
+        let mut chain = Chain::new(&agent);
+        let fallen = apply_repeated(&mut agent, &repeated, now, index);
+        let first = chain.entry(id, now, Body::RefusalsRepeated(repeated));
+        let events = self.events(&agent, &first, now, index);
+        let (mut entries, mut outbox) = (vec![first], events);
+        if let Some(changed) = fallen {
+            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
+        }
+        self.append_all(entries)?;
+        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
+        self.outbox.extend(outbox);
+        self.refused.insert(id.to_owned(), refused);
+        Ok(())
+    }
+}
