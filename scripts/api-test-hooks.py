@@ -35,7 +35,7 @@ def ask(path, body):
 
 
 def post(path, headers, body, statuses=(200,)):
-    answer = session.post(URL + path, json=body, headers=headers, timeout=10)
+    answer = session.post(URL + path, json=body, headers=headers, timeout=900)
     assert answer.status_code in statuses, (path, answer.status_code, answer.text)
     return answer.json()
 
@@ -44,7 +44,7 @@ def open_ticket():
     """The ticket of the last request if that left it open, otherwise a new one."""
     global ticket
     if ticket is not None:
-        answer = session.get(f"{URL}/approvals/{ticket}", headers=OPERATOR, timeout=10)
+        answer = session.get(f"{URL}/approvals/{ticket}", headers=OPERATOR, timeout=900)
         if answer.json()["status"] == "pending":
             return ticket
     ticket = ask("tools/drop_table", {"parameters": {"table": f"t{step}"}})["approval_id"]

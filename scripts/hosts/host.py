@@ -65,7 +65,7 @@ class Host:
         self.deadline_ms = None
         # Set when the hook keeps the control tools from the agent, so that the rest can be looked at all the same.
         self.controls_past_hook = False
-        self.timeout = 50
+        self.timeout = 900  # For what hangs alone.
         self.program = home.program
         self.ids = itertools.count(1)
         # The last thing that a hook had for the agent to read.
@@ -159,7 +159,7 @@ class Host:
 
     def _shell(self, command):
         done = subprocess.run(
-            ["/bin/bash", "-c", command], capture_output=True, text=True, cwd=self.project, timeout=60, check=False
+            ["/bin/bash", "-c", command], capture_output=True, text=True, cwd=self.project, timeout=900, check=False
         )
         return done.stdout + done.stderr, done.returncode
 

@@ -12,7 +12,7 @@ import time
 
 class _Socket(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("interlock", timeout=30)
+        super().__init__("interlock", timeout=900)
         self.path = path
 
     def connect(self):
@@ -64,12 +64,12 @@ class Home:
             return False
 
     def _wait(self, process):
-        for _ in range(600):
+        for _ in range(18_000):
             if not self._is_ours(process):
                 return
             time.sleep(0.05)
         os.kill(process, signal.SIGKILL)
-        raise AssertionError("the daemon did not end within 30 seconds")
+        raise AssertionError("the daemon did not end within 15 minutes")
 
     def operator(self, method, path, body=None):
         """A call with the operator's key: status and body."""
@@ -83,7 +83,7 @@ class Home:
 
     def run(self, *arguments):
         done = subprocess.run(
-            [self.program, *arguments], capture_output=True, text=True, env=self.environment, timeout=60, check=False
+            [self.program, *arguments], capture_output=True, text=True, env=self.environment, timeout=900, check=False
         )
         return done.returncode, done.stdout + done.stderr
 
@@ -106,7 +106,7 @@ class Gateway:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(timeout=30)
+        self.process.wait(timeout=900)
         self.process.stdout.close()
 
     def _send(self, message):

@@ -70,7 +70,7 @@ class Project:
     def send(self, text, host="claude-code"):
         done = subprocess.run(
             [self.home.program, "hook", host, "--home", self.home.path], input=text, capture_output=True, text=True,
-            env=self.home.environment, timeout=60, check=False,
+            env=self.home.environment, timeout=900, check=False,
         )
         return Heard(done.returncode, done.stdout, done.stderr.strip())
 
@@ -93,7 +93,7 @@ class Project:
         """Runs a command for real if it may run, and tells that it ended."""
         heard = self.bash(command)
         if heard.code == 0:
-            subprocess.run(["/bin/bash", "-c", command], cwd=self.path, capture_output=True, timeout=20, check=False)
+            subprocess.run(["/bin/bash", "-c", command], cwd=self.path, capture_output=True, timeout=900, check=False)
             self.after("Bash", {"command": command})
         return heard
 

@@ -466,11 +466,11 @@ def back_doors(trial):
     p.do("git add f && git -c user.name=x -c user.email=x commit -q -m x")
     yield "back doors: a status before", p.bash("git status").code == 0
     made = "git clone -q --separate-git-dir=d . s && git add s && git -C s config core.fsmonitor ./x.sh"
-    subprocess.run(["/bin/bash", "-c", made], cwd=p.path, capture_output=True, timeout=20, check=True)
+    subprocess.run(["/bin/bash", "-c", made], cwd=p.path, capture_output=True, timeout=900, check=True)
     yield "back doors: a status with a repository in the tree", p.bash("git status").code == 2
     yield "back doors: a file is added with a repository in the tree", p.bash("git add f").code == 2
     p = trial.project()
-    subprocess.run(["git", "config", "core.pager", "./x.sh"], cwd=p.path, timeout=20, check=True)
+    subprocess.run(["git", "config", "core.pager", "./x.sh"], cwd=p.path, timeout=900, check=True)
     yield "back doors: the setting to blame is named", "core.pager" in p.bash("git status").errors
     p = trial.project()
     for line in ("echo x >! .git/hooks/pre-commit", "x=.enX; cat $x:s,X,v,", "cd OLD NEW; echo x > a.py",

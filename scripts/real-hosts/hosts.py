@@ -10,7 +10,7 @@ import signal
 import subprocess
 
 # Far more than any session here takes.
-LIMIT_S = 90
+LIMIT_S = 900
 # What a subagent is told to do, and known by.
 TASK = "Look around, and say nothing."
 

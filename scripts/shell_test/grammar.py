@@ -21,7 +21,7 @@ def accepted(lines):
     """For each line: does `bash -n` accept it?"""
     def some(part):
         done = subprocess.run([BASH, '-c', CHECKER], input=b''.join(line.encode() + b'\0' for line in part),
-                              capture_output=True, env=NOTHING, timeout=60, check=True)
+                              capture_output=True, env=NOTHING, timeout=900, check=True)
         return [code == b'0' for code in done.stdout.split()]
     return in_parts(lines, some)
 
@@ -36,7 +36,7 @@ def reprinted(lines):
     def some(part):
         functions = {f'BASH_FUNC_line{n}%%': f'() {{\n{line}\n}}' for n, line in enumerate(part)}
         done = subprocess.run([BASH, '-c', PRINTER, 'printer', str(len(part))], env={**NOTHING, **functions},
-                              stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+                              stdin=subprocess.DEVNULL, capture_output=True, timeout=900)
         texts = done.stdout.decode(errors='replace').split('\0')[:-1]
         if len(texts) == len(part):
             return [body(text) for text in texts]

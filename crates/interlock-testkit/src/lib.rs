@@ -13,6 +13,7 @@
 //! | random JSON, schemas and states | [`generate`] |
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
+//! | how to wait | [`wait`] |
 
 pub mod calls;
 pub mod conformance;
@@ -24,6 +25,7 @@ pub mod rate;
 pub mod reference;
 pub mod service;
 pub mod simulation;
+pub mod wait;
 pub mod workflow;
 
 use std::path::{Path, PathBuf};

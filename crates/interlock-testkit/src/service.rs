@@ -4,7 +4,6 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
@@ -16,6 +15,8 @@ use interlock_runtime::ledger::{CheckpointFile, Ledger, MemoryStore, Ports, Stor
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+
+use crate::wait::HANG;
 
 /// The operator's key of every server here.
 pub const OPERATOR_KEY: &str = "operator-key-of-the-tests";
@@ -121,7 +122,7 @@ impl Drop for Server {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(stopped) = self.stopped.take() {
-            let _ = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(15), stopped).await });
+            let _ = runtime().block_on(async { tokio::time::timeout(HANG, stopped).await });
         }
     }
 }
@@ -174,7 +175,7 @@ impl Client {
             Some(stream) => stream,
             None => {
                 let stream = TcpStream::connect(self.address)?;
-                stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+                stream.set_read_timeout(Some(HANG))?;
                 stream.set_nodelay(true)?;
                 BufReader::new(stream)
             }

@@ -5,11 +5,10 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use interlock_hosts::Host;
 use interlock_hosts::settings::{Part, Scope, Wanted, install, places};
+use interlock_testkit::wait::until;
 use serde_json::{Value, json};
 
 use crate::golden::check;
@@ -103,10 +102,7 @@ impl Drop for Home {
         let process = answer.split("\"process\":").nth(1).and_then(|rest| rest.split('}').next());
         let Some(process) = process.and_then(|process| process.parse::<u32>().ok()) else { return };
         let _ = Command::new("kill").arg(process.to_string()).status();
-        let until = Instant::now() + Duration::from_secs(10);
-        while socket.exists() && Instant::now() < until {
-            thread::sleep(Duration::from_millis(5));
-        }
+        until("the daemon has ended", || !socket.exists());
     }
 }
 

@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
@@ -15,6 +13,7 @@ use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{CheckpointFile, LedgerKey, Reader, SqliteReader, SqliteStore};
 use interlock_testkit::gate::{self, TestAgent};
 use interlock_testkit::service::Server;
+use interlock_testkit::wait::until;
 
 use crate::{interlock, path, text};
 
@@ -106,11 +105,7 @@ fn proofs_are_made_beside_a_server_and_checked_without_it() {
     assert_eq!(good(&data, &["key", "--json"]), format!("{{\"verifier_key\":\"{}\"}}\n", key.trim_end()));
 
     // The checkpoint follows within a second.
-    let started = Instant::now();
-    while audit(&data, &["prove", "32"]).status.code() != Some(0) {
-        assert!(started.elapsed() < Duration::from_secs(10), "{}", bad(&data, &["prove", "32"], 2));
-        thread::sleep(Duration::from_millis(50));
-    }
+    until("it can be proven", || audit(&data, &["prove", "32"]).status.code() == Some(0));
     fs::copy(data.join("checkpoint"), at("kept")).expect("copied");
     for index in [0, 2, 17, 32] {
         let _ = fs::remove_file(at("entry"));

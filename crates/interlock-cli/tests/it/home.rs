@@ -5,11 +5,10 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::LedgerKey;
+use interlock_testkit::wait::until;
 
 use crate::serve::{PROGRAM, scratch};
 use crate::{path, text};
@@ -108,7 +107,12 @@ impl Home {
 
     /// A request over the socket; the whole answer.
     pub(crate) fn ask(&self, head: &str, body: &str) -> String {
-        let mut stream = UnixStream::connect(self.home().join("run/interlock.sock")).expect("a daemon");
+        let (socket, mut stream) = (self.home().join("run/interlock.sock"), None);
+        until("a daemon listens", || {
+            stream = UnixStream::connect(&socket).ok();
+            stream.is_some()
+        });
+        let mut stream = stream.expect("a daemon");
         let length = body.len();
         let request = format!("{head}\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
         stream.write_all(request.as_bytes()).expect("sent");
@@ -151,15 +155,11 @@ pub(crate) fn daemons_of(home: &Path) -> Vec<u32> {
 }
 
 pub(crate) fn end_daemons_of(home: &Path) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
+    until("its daemons have ended", || {
         let left = daemons_of(home);
-        if left.is_empty() || Instant::now() > deadline {
-            return;
-        }
-        for id in left {
+        for id in &left {
             let _ = Command::new("kill").args(["-TERM", &id.to_string()]).stderr(Stdio::null()).status();
         }
-        thread::sleep(Duration::from_millis(20));
-    }
+        left.is_empty()
+    });
 }

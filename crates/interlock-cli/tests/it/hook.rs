@@ -7,11 +7,12 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::LedgerKey;
 use interlock_runtime::startup::DataDirectory;
+use interlock_testkit::wait::{HANG, until};
 
 use crate::home::{Home, daemons_of, end_daemons_of};
 use crate::serve::PROGRAM;
@@ -71,9 +72,7 @@ fn ground_that_can_be_mended_is_mended() {
     assert_eq!(first.len(), 1);
     // A daemon that was killed leaves its socket and token behind.
     Command::new("kill").args(["-KILL", &first[0].to_string()]).status().expect("kill");
-    while !home.daemons().is_empty() {
-        thread::sleep(Duration::from_millis(5));
-    }
+    until("it is gone", || home.daemons().is_empty());
     assert!(home.home().join("run/interlock.sock").exists());
     passed(&home.hook(&[], &home.event("2")));
     home.end_daemons();
@@ -90,7 +89,6 @@ fn ground_that_can_be_mended_is_mended() {
 #[test]
 fn a_home_that_cannot_be_written_refuses() {
     let home = Home::new();
-    let started = Instant::now();
     refused(&home.hook(&["--home", "/proc/interlock"], &home.event("1")), "cannot be made");
     // A home that was there, on a disk that is read-only by now.
     passed(&home.hook(&[], &home.event("2")));
@@ -105,7 +103,6 @@ fn a_home_that_cannot_be_written_refuses() {
         refused(&home.feed(command, &home.event("3")), "Interlock refused this");
         home.end_daemons();
     }
-    assert!(started.elapsed() < Duration::from_secs(60));
     passed(&home.hook(&[], &home.event("4")));
 }
 
@@ -115,9 +112,8 @@ fn a_daemon_that_cannot_start_is_told_at_once() {
     passed(&home.hook(&[], &home.event("1")));
     home.end_daemons();
     fs::write(home.home().join("data/ledger.key"), "nonsense").expect("written");
-    let started = Instant::now();
+    // What is said is why, not that time was up.
     refused(&home.hook(&[], &home.event("2")), "ledger.key is damaged");
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert!(home.daemons().is_empty());
 }
 
@@ -220,11 +216,10 @@ fn an_event_that_never_ends_is_refused_by_the_deadline() {
     let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(b"{\"session_id\":").expect("written");
-    let started = Instant::now();
     let mut said = String::new();
     child.stderr.take().expect("a pipe").read_to_string(&mut said).expect("read");
     assert_eq!(child.wait().expect("its end").code(), Some(2), "{said}");
-    assert!(said.contains("did not arrive in time") && started.elapsed() < Duration::from_secs(10), "{said}");
+    assert!(said.contains("did not arrive in time"), "{said}");
     drop(stdin);
 }
 
@@ -370,7 +365,7 @@ fn an_older_daemon_makes_way_and_a_newer_one_stays() {
         let poser = pose(&home, version, Some(key()), None);
         assert_eq!(text(&home.hook(&["--daemon", &fingerprint], &home.event("4")).stderr), "posed\n");
         // It writes down what it was asked after it answered.
-        let first = poser.asked.recv_timeout(Duration::from_secs(10));
+        let first = poser.asked.recv_timeout(HANG);
         assert!(first.is_ok_and(|first| first.starts_with("POST /hook/claude-code ")), "{version}");
         assert_eq!(poser.asked.recv_timeout(Duration::from_millis(100)).ok(), None, "{version}");
     }
@@ -396,11 +391,7 @@ fn a_daemon_stops_for_who_knows_the_token_and_means_it() {
     assert_eq!(home.daemons(), [process]);
     let answer = stop(&token, &process.to_string());
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("{\"stopping\":true}"), "{answer}");
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !home.daemons().is_empty() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(5));
-    }
-    assert!(home.daemons().is_empty());
+    until("it has ended", || home.daemons().is_empty());
     assert!(!home.home().join("run/interlock.sock").exists(), "it took its socket away");
     crate::serve::is_sound(&home.home().join("data"));
     passed(&home.hook(&[], &home.event("2")));

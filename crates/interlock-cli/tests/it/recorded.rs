@@ -6,7 +6,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+
+use interlock_testkit::wait::HANG;
 
 use crate::interlock;
 
@@ -108,7 +109,7 @@ impl Recorded {
 }
 
 fn answer(stream: TcpStream, book: &Mutex<Book>) {
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(10)));
+    let _ = stream.set_read_timeout(Some(HANG));
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {

@@ -8,12 +8,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use interlock_core::json::{self, Limits, Value};
 use interlock_core::{Digest, is_visible};
 use interlock_testkit::gate::{TestAgent, register_with};
 use interlock_testkit::service::{Answer, Client};
+use interlock_testkit::wait::{HANG, until};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_interlock");
 const KEY: &str = "operator-key-of-this-test";
@@ -65,11 +66,7 @@ impl Served {
     }
 
     fn wait_for(&self, name: &str, least: u64) {
-        let began = Instant::now();
-        while self.metric(name) < least {
-            assert!(began.elapsed() < Duration::from_secs(30), "{name} is {}, not {least}", self.metric(name));
-            thread::sleep(Duration::from_millis(50));
-        }
+        until(&format!("{name} is {least}"), || self.metric(name) >= least);
     }
 
     fn agent(&self) -> TestAgent {
@@ -306,19 +303,21 @@ fn a_caller_who_leaves_has_a_line_as_well() {
     let (agent, mut client) = (served.agent(), served.client());
     let pending = verify(&mut client, &agent, &[], "send_email", 1);
     let approval = text_at(&pending.body, "approval_id").expect("a ticket");
-    let mut stream = TcpStream::connect(served.address).expect("a connection");
     let request = format!(
         "GET /approvals/{approval}?wait=30 HTTP/1.1\r\nhost: x\r\nx-api-key: {KEY}\r\nx-request-id: leaving\r\n\r\n"
     );
-    stream.write_all(request.as_bytes()).expect("sent");
-    thread::sleep(Duration::from_millis(300));
-    drop(stream);
-    let began = Instant::now();
     let left =
         || fs::read_to_string(&path).expect("UTF-8").lines().find(|line| line.contains("leaving")).map(str::to_owned);
-    while left().is_none() && began.elapsed() < Duration::from_secs(10) {
-        thread::sleep(Duration::from_millis(20));
-    }
+    // Who leaves before the request was read was never there, so each stays a little longer than the one before.
+    let mut stays = Duration::from_millis(10);
+    until("one has a line", || {
+        let mut stream = TcpStream::connect(served.address).expect("a connection");
+        stream.write_all(request.as_bytes()).expect("sent");
+        thread::sleep(stays);
+        drop(stream);
+        stays = (2 * stays).min(Duration::from_secs(5));
+        left().is_some()
+    });
     assert_eq!(left().and_then(|line| text_at(&line, "status")).as_deref(), Some("499"));
 }
 
@@ -329,10 +328,8 @@ fn a_log_that_cannot_be_written_breaks_nothing() {
     let check = |served: &mut Served, what: &str| {
         let (agent, mut client) = (served.agent(), served.client());
         for step in 1..=20 {
-            let began = Instant::now();
             let answer = verify(&mut client, &agent, &[], "calculate", step);
             assert!(answer.body.contains("APPROVED"), "{what}: {}", answer.body);
-            assert!(began.elapsed() < Duration::from_secs(2), "{what}: {:?}", began.elapsed());
         }
     };
     let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full disk");
@@ -361,9 +358,8 @@ fn a_log_that_cannot_be_written_breaks_nothing() {
     }
     check(&mut served, "stuck");
     assert!(served.metric("interlock_log_dropped_total") > 100);
-    let began = Instant::now();
+    // Nobody will ever read what is left, and it ends all the same.
     served.stop();
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     drop(held);
 }
 
@@ -380,21 +376,17 @@ fn faults_and_refused_starts_have_lines() {
         while fs::create_dir(data.join(".checkpoint.tmp")).is_err() {
             thread::sleep(Duration::from_millis(1));
         }
-        let (mut client, began) = (served.client(), Instant::now());
-        let mut step = 1;
-        while served.metric("interlock_ledger_faults_total") == 0 {
-            assert!(began.elapsed() < Duration::from_secs(10), "no fault");
-            verify(&mut client, &agent, &[], "calculate", step);
+        let mut client = served.client();
+        let mut step = 0;
+        until("there is a fault", || {
             step += 1;
-            thread::sleep(Duration::from_millis(100));
-        }
+            verify(&mut client, &agent, &[], "calculate", step);
+            served.metric("interlock_ledger_faults_total") > 0
+        });
         fs::remove_dir(data.join(".checkpoint.tmp")).expect("removed");
         let said = || fs::read_to_string(&path).expect("UTF-8");
         let message = "the ledger is not available, everything is denied: checkpoint";
-        let began = Instant::now();
-        while expected && !said().contains(message) && began.elapsed() < Duration::from_secs(5) {
-            thread::sleep(Duration::from_millis(20));
-        }
+        until("it has a line", || !expected || said().contains(message));
         assert_eq!(said().contains(message), expected, "{format}: {}", said());
         match format {
             "json" => {
@@ -677,17 +669,15 @@ fn a_collector_that_fails_delays_nothing_and_what_it_misses_is_counted() {
         let mut served = Served::start(&scratch.path().join("data"), &flags, stderr.into());
         let (agent, mut client) = (served.agent(), served.client());
         for step in 1..=RULINGS {
-            let began = Instant::now();
             let answer = verify(&mut client, &agent, &[], "calculate", step);
             assert!(answer.body.contains("APPROVED"), "{what}: {}", answer.body);
-            assert!(began.elapsed() < Duration::from_secs(2), "{what}: {:?}", began.elapsed());
         }
+        // Had they waited for what is told of them, all of it would be settled by now.
+        assert!(what == "picky" || served.metric("interlock_trace_dropped_total") < dropped, "{what}");
         served.wait_for("interlock_trace_dropped_total", dropped);
         // Never more than there were; a picky one may have got them in several batches.
         assert!(served.metric("interlock_trace_dropped_total") <= RULINGS, "{what}");
-        let began = Instant::now();
         served.stop();
-        assert!(began.elapsed() < Duration::from_secs(5), "{what}: {:?}", began.elapsed());
         let lines = check_lines(&fs::read_to_string(&log).expect("UTF-8"));
         let said = lines.iter().filter(|line| text_at(line, "event").as_deref() == Some("otlp_failing")).count();
         assert_eq!(said, usize::from(what != "picky"), "{what}: it is said once");
@@ -703,9 +693,8 @@ fn a_collector_that_comes_back_gets_what_waited() {
     let mut served = Served::start(&scratch.path().join("data"), &["--otlp", &url], Stdio::null());
     let (agent, mut client) = (served.agent(), served.client());
     verify(&mut client, &agent, &[], "calculate", 1);
-    let within = Duration::from_secs(10);
-    let first = bodies.recv_timeout(within).expect("a request");
-    assert_eq!(bodies.recv_timeout(within).expect("the same again"), first);
+    let first = bodies.recv_timeout(HANG).expect("a request");
+    assert_eq!(bodies.recv_timeout(HANG).expect("the same again"), first);
     assert_eq!(spans(&first).len(), 1);
     assert_eq!(served.metric("interlock_trace_dropped_total"), 0);
     served.stop();

@@ -8,11 +8,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use interlock_testkit::gate::{TestAgent, register_with};
 use interlock_testkit::repository;
 use interlock_testkit::service::{Answer, Client};
+use interlock_testkit::wait::{HANG, until};
 
 use crate::serve::{KEY, PROGRAM, Served, clean, command, is_sound, scratch, start};
 use crate::text;
@@ -97,7 +97,7 @@ fn receive(listener: TcpListener) -> Receiver<(String, String)> {
 }
 
 fn read_request(stream: TcpStream) -> Option<(String, String)> {
-    stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
+    stream.set_read_timeout(Some(HANG)).ok()?;
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -147,32 +147,29 @@ fn an_event_outlives_the_server_and_a_checkpoint_is_kept_elsewhere() {
     served.child.wait().expect("an end");
     let received = receive(TcpListener::bind(("127.0.0.1", port)).expect("the port again"));
     let served = serve();
-    let (head, body) = received.recv_timeout(Duration::from_secs(30)).expect("the event");
+    let (head, body) = received.recv_timeout(HANG).expect("the event");
     assert!(head.starts_with("post /hook http/1.1"), "{head}");
     for name in ["webhook-id: evt_", "webhook-timestamp: ", "webhook-signature: v1,"] {
         assert!(head.contains(name), "no {name} in {head}");
     }
     assert!(body.contains("interlock.approval.pending") && body.contains(&ticket), "{body}");
     operate(&served, KEY, &["approvals", "deny", &ticket]);
-    let (_, body) = received.recv_timeout(Duration::from_secs(30)).expect("the next event");
+    let (_, body) = received.recv_timeout(HANG).expect("the next event");
     assert!(body.contains("interlock.approval.resolved") && body.contains("\"cause\":\"denied\""), "{body}");
     // What was delivered is not sent again after a restart, once that is on record.
-    let began = Instant::now();
     let delivered = || {
         let headers = [("x-api-key", KEY)];
         let metrics = Client::new(served.address).send("GET", "/metrics", &headers, "").expect("an answer");
         metrics.body.contains("\ninterlock_webhooks_delivered_total 2\n")
     };
-    while !delivered() && began.elapsed() < Duration::from_secs(20) {
-        thread::sleep(Duration::from_millis(50));
-    }
+    until("both are on record", delivered);
     drop(served);
     let served = serve();
-    assert!(received.recv_timeout(Duration::from_secs(2)).is_err(), "an event came twice");
-    let began = Instant::now();
-    while !elsewhere.exists() && began.elapsed() < Duration::from_secs(20) {
-        thread::sleep(Duration::from_millis(100));
-    }
+    // They are sent in order, so what comes next is the next one.
+    let ticket = member(&ask(&served, &agent, "drop_table", 2).body, "approval_id");
+    let (_, body) = received.recv_timeout(HANG).expect("another event");
+    assert!(body.contains("interlock.approval.pending") && body.contains(&ticket), "an event came twice: {body}");
+    until("a checkpoint is elsewhere", || elsewhere.exists());
     let kept = fs::read_to_string(&elsewhere).expect("a checkpoint elsewhere");
     assert!(kept.starts_with("interlock/"), "{kept}");
     drop(served);

@@ -107,6 +107,14 @@ impl Default for Schedule {
     }
 }
 
+impl Schedule {
+    /// The longest wait after so many failures in a row.
+    pub fn wait_after(&self, failures: u32) -> Duration {
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
+        self.first_retry.saturating_mul(doubled).min(self.longest_retry)
+    }
+}
+
 /// What was sent, for `/metrics`.
 #[derive(Debug, Default)]
 pub struct DeliveryMetrics {
@@ -292,8 +300,7 @@ impl Common {
     /// How long to wait after so many failures in a row: doubling, and up to a half less by chance, so that many do not
     /// come back at the same moment.
     fn retry_after(&self, failures: u32) -> Duration {
-        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
-        let longest = self.schedule.first_retry.saturating_mul(doubled).min(self.schedule.longest_retry);
+        let longest = self.schedule.wait_after(failures);
         let mut chance = [0];
         // Without chance it is the whole time.
         let _ = self.entropy.fill(&mut chance);

@@ -379,17 +379,14 @@ mod tests {
             ..Note::default()
         };
         let span = Span::of(&note, None, false, "r", Times { began_nanos: 1, ended_nanos: 2 }).unwrap();
-        let began = Instant::now();
         const MORE: usize = 1_000;
         for _ in 0..QUEUE_LEN + BATCH_LEN + MORE {
             exporter.put(span.clone());
         }
-        assert!(began.elapsed() < DELIVERY_TIME_MAX, "putting does not wait: {:?}", began.elapsed());
         // The thread has at most one batch in its hands.
         let dropped = usize::try_from(exporter.dropped()).unwrap();
         assert!((MORE..=MORE + BATCH_LEN).contains(&dropped), "{dropped}");
         exporter.close(Duration::from_millis(50));
-        assert!(began.elapsed() < DELIVERY_TIME_MAX, "closing does not wait: {:?}", began.elapsed());
     }
 
     #[test]

@@ -181,9 +181,12 @@ fn write_whole(out: &mut impl Write, bytes: &[u8]) -> Result<(), usize> {
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use super::*;
+
+    /// Nothing that works takes as long.
+    const HANG: Duration = Duration::from_secs(900);
 
     /// Writes what it is told to: so many bytes, or an error.
     #[derive(Clone, Default)]
@@ -214,7 +217,7 @@ mod tests {
         for event in ["torn", "lost", "whole", "also"] {
             log.event(Level::Warn, event, "", &[]);
         }
-        log.close(Duration::from_secs(5));
+        log.close(HANG);
         let written = String::from_utf8(plan.written.lock().unwrap().clone()).unwrap();
         let lines: Vec<&str> = written.lines().collect();
         assert_eq!(lines.len(), 3, "{written}");
@@ -228,8 +231,9 @@ mod tests {
         struct Stuck;
         impl Write for Stuck {
             fn write(&mut self, _: &[u8]) -> io::Result<usize> {
-                std::thread::park_timeout(Duration::from_secs(60));
-                Ok(0)
+                loop {
+                    std::thread::park();
+                }
             }
 
             fn flush(&mut self) -> io::Result<()> {
@@ -237,12 +241,11 @@ mod tests {
             }
         }
         let log = Log::start(LogFormat::Json, Stuck).unwrap();
-        let began = Instant::now();
+        // Whoever waited for it would wait for ever.
         for _ in 0..QUEUE_LEN + 100 {
             log.event(Level::Info, "event", "", &[]);
         }
         log.close(Duration::from_millis(50));
-        assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
         // One line may be in the thread's hands.
         assert!((99..=100).contains(&log.dropped()), "{}", log.dropped());
     }
@@ -256,7 +259,7 @@ mod tests {
         let line = RequestLine { request_id: "r", method: "GET", route: "/agents", status: 200, micros: 1 };
         log.request(&line, &note);
         log.event(Level::Error, "fault", name, &[("code", name)]);
-        log.close(Duration::from_secs(5));
+        log.close(HANG);
         let written = String::from_utf8(plan.written.lock().unwrap().clone()).unwrap();
         assert_eq!(written.lines().count(), 2, "{written}");
         for line in written.lines() {
@@ -272,7 +275,7 @@ mod tests {
         let log = Log::start(LogFormat::Text, plan.clone()).unwrap();
         log.event(Level::Info, "start", "all is well", &[]);
         log.event(Level::Error, "ledger_fault", "a\nb", &[]);
-        log.close(Duration::from_secs(5));
+        log.close(HANG);
         assert_eq!(String::from_utf8(plan.written.lock().unwrap().clone()).unwrap(), "interlock: a\\u{a}b\n");
         assert!(!log.has_requests());
     }

@@ -355,6 +355,11 @@ impl Ledger {
         TicketWait { shared: Arc::clone(&self.shared), ticket: id.to_owned(), number }
     }
 
+    /// How many wait for a ticket to change.
+    pub fn waiters_count(&self) -> usize {
+        lock(&self.shared.waiters).by_ticket.values().map(Vec::len).sum()
+    }
+
     /// The text that is kept beside an entry of an agent.
     pub fn text(&self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
         let now = self.now();

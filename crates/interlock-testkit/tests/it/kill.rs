@@ -75,6 +75,12 @@ fn start(directory: &Path) -> (Child, BufReader<ChildStdout>) {
     (child, out)
 }
 
+/// Reads on until a commit was acknowledged.
+fn next_acknowledged(out: &mut BufReader<ChildStdout>) -> u64 {
+    let mut lines = out.lines().map_while(Result::ok);
+    lines.find_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).expect("a worker that commits")
+}
+
 fn last_acknowledged(out: BufReader<ChildStdout>) -> u64 {
     let lines = out.lines().map_while(Result::ok);
     lines.filter_map(|line| line.strip_prefix("acknowledged ")?.parse().ok()).max().unwrap_or(0)
@@ -87,7 +93,11 @@ fn five_hundred_kills_lose_nothing() {
     let (mut acknowledged, mut interrupted) = (0, 0);
     for round in 0..ROUNDS {
         let mut workers: Vec<_> = (0..WORKERS).map(|_| start(directory.path())).collect();
-        thread::sleep(Duration::from_micros(3_000 + random.bits() % 9_000));
+        // Any moment of a start, and in every fourth round one when commits are under way.
+        if round % 4 == 0 {
+            acknowledged = acknowledged.max(next_acknowledged(&mut workers[0].1));
+        }
+        thread::sleep(Duration::from_micros(random.bits() % 9_000));
         for (child, _) in &mut workers {
             child.kill().expect("killed");
             child.wait().expect("gone");

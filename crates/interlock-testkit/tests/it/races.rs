@@ -2,15 +2,14 @@
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
 
 use interlock_core::bundle::Bundle;
 use interlock_runtime::ledger::SqliteStore;
 use interlock_testkit::gate::{TestAgent, register};
 use interlock_testkit::service::{Answer, Client, Server};
+use interlock_testkit::wait::until;
 
 struct Fixture {
     server: Server,
@@ -114,68 +113,67 @@ fn a_higher_step_does_not_cut_off_one_that_is_on_its_way() {
 #[test]
 fn who_hangs_up_changes_nothing() {
     let fixture = start();
-    let agent = register(&mut fixture.server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#);
-    let agent = agent.expect("an agent");
-    let send = |conversation: &str, cut: usize| {
-        let body = body(conversation, 1, "1+1");
-        let request = format!(
-            "POST /agents/{}/verify HTTP/1.1\r\nhost: x\r\nx-agent-token: {}\r\ncontent-length: {}\r\n\r\n{body}",
-            agent.id,
-            agent.token,
-            body.len()
-        );
-        let mut stream = TcpStream::connect(fixture.server.address).expect("a connection");
-        stream.write_all(&request.as_bytes()[..request.len() - cut]).expect("sent");
-        drop(stream);
-    };
-    // A request that never was complete leaves its step free.
-    send("half", 10);
-    // A complete one is decided or was never submitted, depending on who was faster; never half of each.
-    send("whole", 0);
-    thread::sleep(Duration::from_millis(100));
     let mut client = fixture.server.client();
-    let first = verify(&mut client, &agent, "whole", 1, "1+1").body;
-    assert!(first.contains("QWED-AGENT-LOOP-002") || first.contains("APPROVED"), "{first}");
-    assert!(verify(&mut client, &agent, "whole", 1, "1+1").body.contains("QWED-AGENT-LOOP-002"));
-    assert!(verify(&mut client, &agent, "half", 1, "1+1").body.contains("APPROVED"));
-    let headers = [("x-agent-token", agent.token.as_str())];
-    let budget = client.send("GET", &format!("/agents/{}/budget", agent.id), &headers, "").expect("an answer");
-    assert!(budget.body.contains(r#""current_hour":2"#), "{}", budget.body);
+    // Who is faster differs from round to round; what holds does not.
+    for _ in 0..10 {
+        let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+        let send = |conversation: &str, cut: usize| {
+            let body = body(conversation, 1, "1+1");
+            let request = format!(
+                "POST /agents/{}/verify HTTP/1.1\r\nhost: x\r\nx-agent-token: {}\r\ncontent-length: {}\r\n\r\n{body}",
+                agent.id,
+                agent.token,
+                body.len()
+            );
+            let mut stream = TcpStream::connect(fixture.server.address).expect("a connection");
+            stream.write_all(&request.as_bytes()[..request.len() - cut]).expect("sent");
+            drop(stream);
+        };
+        // A request that never was complete leaves its step free.
+        send("half", 10);
+        // A complete one is decided or was never submitted, depending on who was faster; never half of each.
+        send("whole", 0);
+        let first = verify(&mut client, &agent, "whole", 1, "1+1").body;
+        assert!(first.contains("QWED-AGENT-LOOP-002") || first.contains("APPROVED"), "{first}");
+        assert!(verify(&mut client, &agent, "whole", 1, "1+1").body.contains("QWED-AGENT-LOOP-002"));
+        assert!(verify(&mut client, &agent, "half", 1, "1+1").body.contains("APPROVED"));
+        let headers = [("x-agent-token", agent.token.as_str())];
+        let budget = client.send("GET", &format!("/agents/{}/budget", agent.id), &headers, "").expect("an answer");
+        assert!(budget.body.contains(r#""current_hour":2"#), "{}", budget.body);
+    }
 }
 
 /// Calculations that take long are read beside one another as far as there is room, and a short one waits for none of
-/// them. Which was answered first is asked, not how long it took.
+/// them. The ledger says which was decided first; how long anything took is not asked. Whoever is slow to send the short
+/// one has shown nothing and sends it again beside others: with one queue for all it would never be among the first.
 #[test]
 fn long_texts_hold_nobody_up() {
+    const LONG: usize = 8;
     let fixture = start();
     let mut client = fixture.server.client();
     let body = r#"{"name":"a","type":"supervised","principal_id":"p"}"#;
-    let mut agent = || register(&mut client, body).expect("an agent");
-    let (busy, other) = (agent(), agent());
     let terms: Vec<String> = (3..300).map(|number| format!("exp({number})")).collect();
-    let query = format!("{} = 1 to 100 dp", terms.join("+"));
-    let answered = Arc::new(AtomicUsize::new(0));
-    let threads: Vec<_> = (0..8)
-        .map(|number| {
-            let (mut client, busy) = (fixture.server.client(), busy.clone());
-            let (query, answered) = (query.clone(), Arc::clone(&answered));
-            thread::spawn(move || {
-                let answer = verify(&mut client, &busy, &format!("long-{number}"), 1, &query);
-                answered.fetch_add(1, Ordering::SeqCst);
-                answer
+    let query = Arc::new(format!("{} = 1 to 100 dp", terms.join("+")));
+    let is_first = |round: usize| {
+        let mut agent = || register(&mut client, body).expect("an agent");
+        let (busy, other) = (agent(), agent());
+        let begun = fixture.server.ledger.size();
+        let threads: Vec<_> = (0..LONG)
+            .map(|number| {
+                let (mut client, busy, query) = (fixture.server.client(), busy.clone(), Arc::clone(&query));
+                thread::spawn(move || verify(&mut client, &busy, &format!("long-{round}-{number}"), 1, &query))
             })
-        })
-        .collect();
-    // One is being read by now, or nothing is being shown.
-    while answered.load(Ordering::SeqCst) == 0 {
-        thread::sleep(Duration::from_millis(1));
-    }
-    let before = answered.load(Ordering::SeqCst);
-    let short = verify(&mut client, &other, "short", 1, "2+2");
-    let meanwhile = answered.load(Ordering::SeqCst).saturating_sub(before);
-    assert!(short.body.contains("\"APPROVED\""), "{}", short.body);
-    assert!(before < 4 && meanwhile <= 3, "{before} before it, {meanwhile} of the long ones meanwhile");
-    for thread in threads {
-        assert_eq!(thread.join().expect("a thread").status, 200);
-    }
+            .collect();
+        // One is decided, so the others are being read or wait.
+        until("a long one is decided", || fixture.server.ledger.size() > begun);
+        let short = verify(&mut client, &other, "short", 1, "2+2");
+        assert!(short.body.contains("\"APPROVED\""), "{}", short.body);
+        let decided = usize::try_from(fixture.server.ledger.size() - begun).expect("small");
+        for thread in threads {
+            assert_eq!(thread.join().expect("a thread").status, 200);
+        }
+        // The short one itself, and not much more than half of the long ones.
+        decided <= 1 + LONG / 2 + 1
+    };
+    assert!((0..20).any(is_first), "a short text waited for long ones, twenty times over");
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use interlock_runtime::ledger::{
 use interlock_testkit::gate::{TestAgent, create_key, register};
 use interlock_testkit::repository;
 use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, START_MS, Server};
+use interlock_testkit::wait::{HANG, until};
 
 struct Fixture {
     server: Server,
@@ -151,23 +153,28 @@ fn a_changed_bundle_ends_what_was_asked_under_the_old_one() {
 fn who_waits_hears_at_once_and_who_waits_in_vain_hears_in_time() {
     let fixture = start("");
     let ticket = text(&fixture.ask(1), "approval_id");
-    let began = Instant::now();
-    let (waited, decided) = thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            let path = format!("/approvals/{ticket}?wait=25");
-            let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &path, "");
-            (answer, began.elapsed())
-        });
-        thread::sleep(Duration::from_millis(300));
-        let path = format!("/approvals/{ticket}/approve");
-        let answer = fixture.as_approver(&mut fixture.server.client(), "POST", &path);
-        assert_eq!(answer.status, 200, "{}", answer.body);
-        (waiting.join().expect("a thread"), began.elapsed())
-    });
-    assert!(waited.0.body.contains(r#""status":"approved""#), "{}", waited.0.body);
-    assert!(waited.1 >= Duration::from_millis(290), "it did not wait");
-    assert!(waited.1 < decided + Duration::from_secs(10), "it did not hear at once: {:?}", waited.1);
     let open = text(&fixture.ask(2), "approval_id");
+    // Both wait for a minute; who is told hears while the other still waits.
+    let (answered, hear) = channel();
+    thread::scope(|scope| {
+        for ticket in [&open, &ticket] {
+            let (fixture, answered) = (&fixture, answered.clone());
+            scope.spawn(move || {
+                let path = format!("/approvals/{ticket}?wait=60");
+                let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &path, "");
+                answered.send(answer.body).expect("somebody hears");
+            });
+        }
+        until("both wait", || fixture.server.ledger.waiters_count() == 2);
+        for (ticket, word, status) in [(&ticket, "approve", "approved"), (&open, "deny", "denied")] {
+            let path = format!("/approvals/{ticket}/{word}");
+            let answer = fixture.as_approver(&mut fixture.server.client(), "POST", &path);
+            assert_eq!(answer.status, 200, "{}", answer.body);
+            let heard = hear.recv().expect("an answer");
+            assert!(heard.contains(&format!(r#""status":"{status}""#)), "{heard}");
+        }
+    });
+    let open = text(&fixture.ask(3), "approval_id");
     let began = Instant::now();
     let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &format!("/approvals/{open}?wait=1"), "");
     assert!(answer.body.contains(r#""status":"pending""#), "{}", answer.body);
@@ -179,20 +186,17 @@ fn who_waits_hears_at_once_and_who_waits_in_vain_hears_in_time() {
 fn an_agent_has_only_so_many_requests_that_wait() {
     let fixture = start("");
     let ticket = text(&fixture.ask(1), "approval_id");
-    let (path, answered) = (format!("/approvals/{ticket}?wait=25"), AtomicUsize::new(0));
+    let (path, answered) = (format!("/approvals/{ticket}?wait=60"), AtomicUsize::new(0));
     let wait = || {
         let answer = fixture.as_agent(&mut fixture.server.client(), "GET", &path, "");
         answered.fetch_add(1, Ordering::SeqCst);
         answer
     };
-    let began = Instant::now();
     thread::scope(|scope| {
         let waiting: Vec<_> = (0..40).map(|_| scope.spawn(wait)).collect();
         // Eight are beyond the 32 that one agent has.
-        while answered.load(Ordering::SeqCst) < 8 && began.elapsed() < Duration::from_secs(20) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        thread::sleep(Duration::from_millis(200));
+        until("eight are answered", || answered.load(Ordering::SeqCst) >= 8);
+        until("the others wait", || fixture.server.ledger.waiters_count() == 32);
         assert_eq!(answered.load(Ordering::SeqCst), 8, "answered at once");
         fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
         let heard = waiting.into_iter().map(|waiting| waiting.join().expect("a thread").body);
@@ -417,18 +421,14 @@ fn an_erased_text_is_in_no_file() {
     assert!(is_in_files(fixture.scratch.path(), "secret-7@example.com"), "it is kept until then");
     let erased = fixture.as_admin("POST", &format!("/agents/{}/erase", fixture.agent.id));
     assert!(erased.body.contains(r#""erased":20"#), "{}", erased.body);
-    let began = Instant::now();
-    while is_in_files(fixture.scratch.path(), "secret-") && began.elapsed() < Duration::from_secs(15) {
-        thread::sleep(Duration::from_millis(100));
-    }
-    assert!(!is_in_files(fixture.scratch.path(), "secret-"), "it is still there");
+    until("it is gone", || !is_in_files(fixture.scratch.path(), "secret-"));
     fixture.is_sound();
 }
 
 /// Changes the database behind the server's back.
 fn tamper(fixture: &Fixture, sql: &str) {
     let connection = rusqlite::Connection::open(fixture.scratch.path().join("ledger.db")).expect("a database");
-    connection.busy_timeout(Duration::from_secs(5)).expect("a timeout");
+    connection.busy_timeout(HANG).expect("a timeout");
     connection.execute_batch(sql).expect("tampered");
 }
 
@@ -490,7 +490,11 @@ fn without_its_row_a_ticket_lets_nothing_run() {
 fn a_key_that_is_revoked_while_its_request_arrives_does_nothing() {
     use std::io::{BufReader, Write};
     let fixture = start("");
-    let admin = create_key(&mut fixture.server.client(), r#"{"name":"eve","role":"admin"}"#).expect("a key");
+    let admin = |name: &str| {
+        let body = format!(r#"{{"name":"{name}","role":"admin"}}"#);
+        create_key(&mut fixture.server.client(), &body).expect("a key")
+    };
+    let (eve, mallory) = (admin("eve"), admin("mallory"));
     let keys = fixture.as_admin("GET", "/keys").body;
     let rows: Vec<&str> = keys.split("{\"key_id\":\"").skip(1).collect();
     let id_of = |name: &str| {
@@ -500,19 +504,22 @@ fn a_key_that_is_revoked_while_its_request_arrives_does_nothing() {
     let ticket = text(&fixture.ask(1), "approval_id");
     for (key, name, path, body) in [
         (&fixture.approver, "ann", format!("/approvals/{ticket}/approve"), r#"{"reason":"x"}"#.to_owned()),
-        (&admin, "eve", "/keys".to_owned(), r#"{"name":"again","role":"admin"}"#.to_owned()),
-        (&admin, "eve", format!("/agents/{}/reactivate", fixture.agent.id), "{\"reason\":\"x\"}".to_owned()),
+        (&eve, "eve", "/keys".to_owned(), r#"{"name":"again","role":"admin"}"#.to_owned()),
+        (&mallory, "mallory", format!("/agents/{}/reactivate", fixture.agent.id), "{\"reason\":\"x\"}".to_owned()),
     ] {
         let stream = std::net::TcpStream::connect(fixture.server.address).expect("a connection");
         let mut stream = BufReader::new(stream);
-        let head =
-            format!("POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\ncontent-length: {}\r\n\r\n", body.len());
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\nexpect: 100-continue\r\ncontent-length: {length}\r\n\r\n"
+        );
         stream.get_mut().write_all(head.as_bytes()).expect("sent");
-        stream.get_mut().write_all(&body.as_bytes()[..1]).expect("sent");
-        thread::sleep(Duration::from_millis(200));
+        // Only when the key was believed does anybody ask for the body.
+        let asked = interlock_testkit::service::read_answer(&mut stream).expect("to go on");
+        assert_eq!(asked.status, 100, "{path}: {}", asked.body);
         let revoked = fixture.as_admin("POST", &format!("/keys/{}/revoke", id_of(name)));
-        assert!(revoked.status == 200 || revoked.status == 404, "{}", revoked.body);
-        stream.get_mut().write_all(&body.as_bytes()[1..]).expect("sent");
+        assert_eq!(revoked.status, 200, "{}", revoked.body);
+        stream.get_mut().write_all(body.as_bytes()).expect("sent");
         let answer = interlock_testkit::service::read_answer(&mut stream).expect("an answer");
         assert_eq!(answer.status, 401, "{path}: {}", answer.body);
     }

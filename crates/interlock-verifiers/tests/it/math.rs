@@ -1,7 +1,5 @@
 //! The math engine from outside: a table of claims, hostile texts, and what must hold of every outcome.
 
-use std::time::{Duration, Instant};
-
 use interlock_verifiers::math::{DEPTH_MAX, TEXT_BYTES_MAX, TOKENS_MAX, verify};
 use interlock_verifiers::{Outcome, Status};
 
@@ -199,7 +197,7 @@ fn messages_say_where_and_never_what() {
 }
 
 #[test]
-fn any_string_of_the_alphabet_is_judged_quickly_and_soundly() {
+fn any_string_of_the_alphabet_is_judged_soundly() {
     #[rustfmt::skip]
     const ALPHABET: [&str; 66] = [
         "0", "1", "2", "3", "5", "7", "9", "10", "64", "1,000", ".", ",", "e", "E", "+", "-", "*", "/", "%", "^", "**", "//", "(", ")",
@@ -209,7 +207,7 @@ fn any_string_of_the_alphabet_is_judged_quickly_and_soundly() {
     ];
     const NUMBERS: usize = 10;
     let mut random = XorShift(0x2545_f491_4f6c_dd1d);
-    let (start, mut understood) = (Instant::now(), 0_u32);
+    let mut understood = 0_u32;
     for _ in 0..50_000 {
         // Half of the strings have a number at every other place; pure chance is seldom understood.
         let (length, steered) = (random.below(24) + 1, random.below(2) == 0);
@@ -219,13 +217,10 @@ fn any_string_of_the_alphabet_is_judged_quickly_and_soundly() {
             0 => (text.as_str(), text.get(..text.len() / 2)),
             _ => (text.as_str(), None),
         };
-        let before = Instant::now();
         let outcome = verify(query, expected);
-        assert!(before.elapsed() < Duration::from_secs(20), "{query}");
         check_shape(query, &outcome);
         understood += u32::from(outcome.status != Uncertain);
     }
-    assert!(start.elapsed() < Duration::from_secs(300));
     assert!(understood > 1_000, "only {understood} strings were understood: the alphabet tests nothing");
 }
 
@@ -253,7 +248,7 @@ fn random_claims_are_judged_soundly() {
 }
 
 #[test]
-fn hostile_sizes_cost_little() {
+fn hostile_sizes_are_answered() {
     let pairs = TOKENS_MAX / 2 - 1;
     let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
     let fraction = "(2^30000+1)/(3^19000+2)";
@@ -287,12 +282,10 @@ fn hostile_sizes_cost_little() {
         (["3^41000//3^20000"; 200].join("+"),                  Uncertain),
     ];
     for (query, status) in cases {
-        let start = Instant::now();
+        // Where a limit is gone this does not end.
         let outcome = verify(&query, None);
         let name: String = query.chars().take(40).collect();
         assert_eq!(outcome.status, status, "{name}: {:?}", outcome.checks);
-        // Well above a second only if a limit is gone: the slowest takes one, unoptimised.
-        assert!(start.elapsed() < Duration::from_secs(20), "{name}");
         assert!(outcome.certificate.len() < 100_000, "{name}");
     }
 }
