@@ -244,7 +244,11 @@ fn bodies_of_nobody_known_have_little_room() {
         step += 1;
         ask(step, padding, in_header)
     };
-    let full = until(503, || next(20_000, false));
+    // One that found no room for its rest has given up all of it: another takes its place, unit by unit.
+    let full = until(503, || {
+        waiting.push(begin(&server, &verify, "", 40_000, 30_000));
+        next(20_000, false)
+    });
     has_code(&full, 503, "INTERLOCK-FAULT-004");
     assert!(full.head.to_ascii_lowercase().contains("retry-after"), "{}", full.head);
     // Small ones pass all the same, and so does whoever says at once who it is.
