@@ -231,7 +231,7 @@ fn test(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             match operand.map(|operand| (operand.known_text().unwrap_or(operand.prefix()), operand.skeleton())) {
                 Some(("]", _)) => {}
                 Some((text, skeleton)) if text == skeleton && !operand.is_some_and(becomes_names) => {
-                    walk.variable_text(text, run.name, &run.span)
+                    walk.variable_text(text, run.name, &run.span);
                 }
                 Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "text that is evaluated a second time"),
             }
