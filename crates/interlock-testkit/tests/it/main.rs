@@ -17,6 +17,7 @@ mod gate;
 mod hostile;
 mod isolation;
 mod kill;
+mod limits;
 mod manifests;
 mod metrics;
 mod paths;
