@@ -586,7 +586,7 @@ fn settings_of_project(path: &str) -> Option<String> {
     let is_named = |level: &&Path| level.file_name().is_some_and(|name| name.eq_ignore_ascii_case(PROJECT_SETTINGS));
     let directory = Path::new(path).ancestors().find(is_named)?;
     let has = |name: &&str| directory.join(name).symlink_metadata().is_ok();
-    WORKFLOW_FILES.iter().any(|name| has(&name)).then(|| directory.to_str().map(str::to_owned)).flatten()
+    WORKFLOW_FILES.iter().any(has).then(|| directory.to_str().map(str::to_owned)).flatten()
 }
 
 /// Those of some places that are not in the project: what is in it belongs to whoever reads the project.

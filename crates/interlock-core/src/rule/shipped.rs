@@ -23,7 +23,7 @@ const SECRETS: &[&str] = &[
     // what is handed to a service, and a token of GitHub
     "/run/secrets/**", "/var/run/secrets/**", "/private/var/run/secrets/**", "**/gh/hosts.yml",
     // what was typed: shells, interpreters, databases, pagers
-    "**/.*_history", "**/*_history.txt", "**/fish_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo",
+    "**/.bash_history", "**/.zsh_history", "**/.*_history", "**/*_history.txt", "**/fish_history", "**/.histfile", "**/.zhistory", "**/.lesshst", "**/.viminfo",
 ];
 
 /// Whether a file with such a name is there to be shown. `path` is a real one, in lower case.

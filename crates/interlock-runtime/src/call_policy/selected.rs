@@ -66,7 +66,7 @@ fn lists(command: &SimpleCommand) -> bool {
             word.starts_with("--exec") || word.starts_with('-') && !word.starts_with("--") && word.contains(['x', 'X'])
         }),
         "rg" => has(&["--files"]),
-        "git" => has(&["ls-files", "ls-tree", "status", "check-ignore", "log", "rev-list"]),
+        "git" => has(&["ls-files", "ls-tree", "status", "check-ignore"]),
         name => LISTING.contains(&name),
     }
 }
