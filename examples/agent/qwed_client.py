@@ -63,6 +63,10 @@ class QWEDClient:
         body = {"parameters": parameters, "context": context}
         return self._decide(f"/agents/{_part(agent_id)}/tools/{_part(tool)}", agent_id, body)
 
+    def approve(self, approval_id):
+        """The yes of a person, who has the operator's key; not a thing that an agent can say."""
+        return self._ask("POST", f"/approvals/{_part(approval_id)}/approve", {"X-API-Key": self._key}, {})
+
     def get_agent_budget(self, agent_id):
         """What the agent may spend, and has spent."""
         return self._ask("GET", f"/agents/{_part(agent_id)}/budget", self._as_agent(agent_id))

@@ -74,8 +74,15 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
     // What is typed here is the operator's own.
     ground.trusts_action = true;
     if arguments.jsonl {
+        let given = written_parameters(arguments)?;
         each_line(|line| {
             let action = read_action(line.root())?;
+            if given.is_empty() {
+                return Ok(judge(verifier, &ground, &action).to_json());
+            }
+            let with = with_parameters(&action, &given)?;
+            let parameters = json::parse(&with, &Limits::STATE).map_err(|error| error.to_string())?;
+            let action = ActionText { parameters: Some(parameters.root()), ..action };
             Ok(judge(verifier, &ground, &action).to_json())
         })?;
         return Ok(Outcome::Clean);
@@ -96,21 +103,45 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
     Ok(if found.outcome.status == Status::Verified { Outcome::Clean } else { Outcome::Refused })
 }
 
+/// The parameters of a line and those of the command. Which of two would count nobody could tell, so a line says
+/// nothing else.
+fn with_parameters(action: &ActionText<'_>, given: &[(&str, String)]) -> Result<String, String> {
+    let mut members = Vec::new();
+    for (name, value) in action.parameters.and_then(|parameters| parameters.as_object()).into_iter().flatten() {
+        let Some((same, text)) = given.iter().find(|(given, _)| *given == name.text()) else {
+            members.push(format!("{}:{}", quote(name.text()), value.source()));
+            continue;
+        };
+        if value.as_str().is_none_or(|value| quote(value.text()) != *text) {
+            return Err(format!("the line has another `{same}` than the command"));
+        }
+    }
+    members.extend(given.iter().map(|(name, text)| format!("{}:{text}", quote(name))));
+    Ok(format!("{{{}}}", members.join(",")))
+}
+
 /// The action that the arguments describe.
 fn write_action(arguments: &EngineArguments, text: &str) -> Result<String, Fault> {
+    let parameters = written_parameters(arguments)?;
+    let parameters: Vec<String> = parameters.iter().map(|(name, text)| format!("{}:{text}", quote(name))).collect();
+    Ok(format!("{{\"query\":{},\"parameters\":{{{}}}}}", quote(text), parameters.join(",")))
+}
+
+/// The parameters that the command is given, as JSON.
+fn written_parameters(arguments: &EngineArguments) -> Result<Vec<(&'static str, String)>, Fault> {
     let mut parameters = Vec::new();
     if let Some(expected) = &arguments.expected {
-        parameters.push(format!("\"expected\":{}", quote(expected)));
+        parameters.push(("expected", quote(expected)));
     }
     if let Some(dialect) = &arguments.dialect {
-        parameters.push(format!("\"dialect\":{}", quote(dialect)));
+        parameters.push(("dialect", quote(dialect)));
     }
     if let Some(path) = &arguments.schema {
         let schema = fs::read_to_string(path);
         let schema = schema.map_err(|reason| Fault::new(format!("cannot read --schema `{path}`: {reason}")))?;
-        parameters.push(format!("\"schema\":{}", quote(&schema)));
+        parameters.push(("schema", quote(&schema)));
     }
-    Ok(format!("{{\"query\":{},\"parameters\":{{{}}}}}", quote(text), parameters.join(",")))
+    Ok(parameters)
 }
 
 /// An action as the service takes it; only `query` is needed here.

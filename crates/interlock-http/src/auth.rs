@@ -102,6 +102,14 @@ impl Credentials {
     }
 }
 
+/// What the first key is called on record. No other key is called so.
+const FIRST_KEY_NAME: &str = "operator";
+
+/// Whether a name reads as that of the first key: whatever its case, its letters' form and what is not a letter.
+pub(crate) fn is_first_key_name(name: &str) -> bool {
+    interlock_core::reads_as(name, FIRST_KEY_NAME)
+}
+
 impl Service {
     /// The operator whose key this is. Where it stands twice, both must be the same one.
     pub(crate) fn operator(&self, credentials: &Credentials) -> Result<Operator, Refusal> {
@@ -118,8 +126,8 @@ impl Service {
             return Err(refused());
         }
         if key.same_as(self.operator) {
-            self.note(|note| note.by = Some("operator".to_owned()));
-            let actor = Actor { name: "operator".to_owned(), key_id: None };
+            self.note(|note| note.by = Some(FIRST_KEY_NAME.to_owned()));
+            let actor = Actor { name: FIRST_KEY_NAME.to_owned(), key_id: None };
             return Ok(Operator { actor, role: Role::Admin, max_trust: None, digest: key });
         }
         let found = self.gate.ledger().operator_key(key).filter(|known| known.digest.same_as(key));

@@ -11,7 +11,7 @@ use interlock_runtime::ledger::Command;
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};
-use crate::auth::Credentials;
+use crate::auth::{Credentials, is_first_key_name};
 use crate::register::required_text;
 use crate::request::{Body, count, malformed, only, read_reason, text_or_null};
 use crate::routes::{Answered, Parts, parts, read_body};
@@ -36,6 +36,9 @@ pub(crate) async fn create(State(service): State<Arc<Service>>, request: Request
     let root = body.root();
     only(root, &["name", "role", "max_trust"])?;
     let name = required_text(root, "name", NAME_BYTES_MAX)?;
+    if is_first_key_name(&name) {
+        return Err(malformed("name must not be that of the first key, whatever its spelling"));
+    }
     let word = text_or_null(root, "role")?.and_then(|word| word.as_str());
     let role = word.and_then(|word| Role::parse(word.text()));
     let role = role.ok_or_else(|| malformed("role must be admin, approver or registrar"))?;

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use interlock_core::action::{ActionText, Agent, Check, Door, Engine, Evidence, Facts, Status, StepNumber, screen};
+use interlock_core::action::{
+    ActionText, Agent, Check, Door, Engine, Evidence, Facts, Risk, Status, StepNumber, screen,
+};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::Idempotency;
 use interlock_core::rule::Then;
@@ -15,6 +17,7 @@ use interlock_verifiers::shell::Shell;
 use interlock_verifiers::sql::Sql;
 use interlock_verifiers::{Fuel, Ground, Verifier};
 
+use crate::action_texts;
 use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 
 /// The ledger with the bundle in force and the steps that are being worked on.
@@ -228,12 +231,24 @@ fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<
             evidence.checks = ["registered", "permitted", "rules", "parameters"]
                 .map(|name| check(name, kept || name != "rules"))
                 .into();
+            let identity = bundle.registry().identity(action.kind);
+            if let Some((status, risk)) = action_texts::more_than_reading(action, identity, ground, fuel) {
+                (evidence.status, evidence.risk) = (evidence.status.max(status), Some(risk));
+                evidence.checks.push(check("reads_only", false));
+            }
             let row = registered.map_or("", |row| row.risk.as_str());
             evidence.certificate = Some(Digest::of(&[action.kind, "\n", row, "\n", &bundle.digest().to_string()]));
         }
         None => evidence.checks = vec![check("engine_available", false)],
         Some(verifier) => {
-            let outcome = verifier.verify_within(action, ground, fuel);
+            let mut outcome = verifier.verify_within(action, ground, fuel);
+            let base = registered.map_or(Risk::High, |row| row.risk);
+            for text in action_texts::beside(engine, action) {
+                let other = verifier.verify_within(&action_texts::alone(action, text), ground, fuel);
+                outcome = action_texts::stricter(outcome, other, base);
+                // Corrected is one text, and nobody knows which of them is run.
+                outcome.corrected = None;
+            }
             evidence.version = verifier.version();
             evidence.status = outcome.status;
             evidence.risk = outcome.risk;

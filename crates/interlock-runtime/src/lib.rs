@@ -30,6 +30,7 @@
 )]
 
 #[cfg(feature = "ledger")]
+mod action_texts;
 pub mod attestation;
 #[cfg(feature = "ledger")]
 pub mod call_gate;

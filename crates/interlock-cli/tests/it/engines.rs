@@ -131,4 +131,21 @@ fn a_dialect_and_a_schema_typed_here_count() {
     assert_eq!((found.status.code(), lines.len()), (Some(0), 4));
     assert_eq!((&lines[0]["status"], &lines[0]["risk"]), (&"VERIFIED".into(), &"low".into()));
     assert!(lines.iter().skip(1).all(|line| line["error"]["message"].is_string()));
+    // What the command says holds for every line; a line that says otherwise is not guessed about.
+    let top = r#"{"query":"SELECT TOP 1 id FROM orders"}"#;
+    let input = format!(
+        "{top}\n{}\n{}\n",
+        top.replace('}', r#","parameters":{"dialect":"mssql"}}"#),
+        r#"{"query":"SELECT 1","parameters":{"dialect":"sqlite"}}"#
+    );
+    let statuses = |dialect: &str| -> Vec<Option<String>> {
+        let found = run_with_input(&["engine", "sql", "--jsonl", "--dialect", dialect], input.as_bytes());
+        text(&found.stdout).lines().map(|line| json(line.as_bytes())["status"].as_str().map(str::to_owned)).collect()
+    };
+    let of = |texts: [Option<&str>; 3]| texts.map(|text| text.map(str::to_owned)).to_vec();
+    assert_eq!(statuses("mssql"), of([Some("VERIFIED"), Some("VERIFIED"), None]));
+    assert_eq!(statuses("sqlite"), of([Some("UNCERTAIN"), None, Some("VERIFIED")]));
+    let input = r#"{"query":"SELECT name FROM orders"}"#;
+    let found = run_with_input(&["engine", "sql", "--jsonl", "--schema", path(&schema)], input.as_bytes());
+    assert_eq!(json(&found.stdout)["status"], "FAILED", "the schema of the command is not ignored");
 }

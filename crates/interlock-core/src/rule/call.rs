@@ -10,7 +10,7 @@ use super::index::{Index, Texts};
 use super::name::{self, ToolPattern};
 use super::pattern::fold_case;
 use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
-use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name, fold_value};
+use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
 use crate::json::Json;
@@ -430,9 +430,7 @@ fn add_arguments(
         Json::String(text) => text.clone(),
         Json::Number(_) | Json::Bool(_) | Json::Null => value.canonical(),
     };
-    if known.contains(name.as_str()) {
-        found.entry(name.clone()).or_default().push(fold_value(&text));
-    }
+    super::argument::note(found, known, name, || text);
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! Finding the rules that match costs the same whether there are ten or ten thousand.
 
 mod address;
+mod argument;
 mod by_pattern;
 mod call;
 mod command;
@@ -427,10 +428,14 @@ impl Rule {
         self.meets_arguments(subject, 0) && self.meets_paths(subject) && self.meets_hosts(subject)
     }
 
-    /// Whether the conditions on arguments are met, from this one on.
+    /// Whether the conditions on arguments are met, from this one on: by any value, and for a rule that allows by all.
     fn meets_arguments(&self, subject: &Subject, first: usize) -> bool {
         self.args.iter().skip(first).all(|(name, pattern)| {
-            subject.arguments.get(name).is_some_and(|values| values.iter().any(|value| pattern.matches(value)))
+            let mut values = subject.arguments.get(name).into_iter().flatten().peekable();
+            match self.then {
+                Then::Allow => values.peek().is_some() && values.all(|value| pattern.matches(value)),
+                Then::Ask | Then::Deny => values.any(|value| pattern.matches(value)),
+            }
         })
     }
 

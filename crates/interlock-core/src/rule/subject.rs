@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::address;
 use super::pattern::fold_case;
+use super::{address, argument};
 use crate::action::ActionText;
 use crate::json::{self, Content, Value};
 
@@ -169,9 +169,7 @@ impl Subject {
     }
 
     fn add_argument(&mut self, reading: Reading<'_>, name: &str, value: impl FnOnce() -> String) {
-        if reading.known.contains(name) {
-            self.arguments.entry(name.to_owned()).or_default().push(fold_value(&value()));
-        }
+        argument::note(&mut self.arguments, reading.known, name, value);
     }
 
     fn add_text(&mut self, key: &str, text: &str) {

@@ -43,7 +43,7 @@ fn is_found(text: &str, found: &[String]) -> bool {
     let can_be_reached = |host: &String| {
         let last = host.trim_end_matches('.').rsplit('.').next().unwrap_or("");
         let is_list = ["http", "https", "ftp"].iter().any(|scheme| last.len() > scheme.len() && last.ends_with(scheme));
-        !is_list && last.contains(':') || !is_list && last.chars().all(|c| c.is_alphanumeric() || "-_%".contains(c))
+        !is_list && (last.contains(':') || last.chars().all(|c| c.is_alphanumeric() || "-_%".contains(c)))
     };
     let is_known = |host: Option<String>| {
         host.filter(can_be_reached)
