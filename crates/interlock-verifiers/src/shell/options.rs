@@ -1,7 +1,7 @@
 //! Options and operands of a call, read by a command's own grammar.
 //!
 //! What makes a call harmless counts only as long as nothing else in the call can take it back: its negation, another
-//! mode behind it, an option that is not known here.
+//! mode, an option that is not known here.
 
 use super::Label;
 use super::reduce::Argument;
@@ -18,8 +18,10 @@ pub(super) struct Call<'a> {
     pub(super) is_lowered: bool,
     /// An option that makes the whole call read only.
     lowers: bool,
-    /// The mode that was named last makes the whole call read only.
+    /// A mode in which the whole call reads only.
     in_mode: bool,
+    /// Another mode. Some programs take the last one, others the written out ones first: none counts then.
+    is_raised: bool,
     /// Something that may undo either.
     is_taken_back: bool,
     /// An option that is not in the list.
@@ -78,7 +80,7 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
             call.splits |= argument.splits;
         }
     }
-    call.is_lowered = (call.lowers || call.in_mode) && !call.is_taken_back;
+    call.is_lowered = (call.lowers || call.in_mode && !call.is_raised) && !call.is_taken_back;
     call
 }
 
@@ -311,7 +313,7 @@ fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &
         Does::Lowers | Does::Mode if spec.is_leading && call.first_operand.is_some() => {}
         Does::Lowers => call.lowers = true,
         Does::Mode => call.in_mode = true,
-        Does::Raises => call.in_mode = false,
+        Does::Raises => call.is_raised = true,
     }
 }
 

@@ -80,7 +80,7 @@ pub(super) enum Does {
     WritesArgument,
     /// The whole call reads only.
     Lowers,
-    /// The whole call reads only, unless another mode is named after it.
+    /// The whole call reads only, unless another mode is named as well.
     Mode,
     /// A mode in which the call does not only read.
     Raises,
