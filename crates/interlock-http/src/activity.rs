@@ -288,7 +288,7 @@ impl Service {
                 })
                 .end()
         };
-        Ok(repeated.repeats.iter().map(row).collect())
+        Ok(repeated.rulings().map(row).collect())
     }
 
     fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<String, Refusal> {
@@ -326,7 +326,7 @@ impl Service {
 /// The rulings an entry tells of.
 fn told_by(body: &EntryBody) -> Vec<(Decision, u64)> {
     match body.repeated() {
-        Some(repeated) => repeated.repeats.iter().map(|repeat| (repeat.decision, repeat.count)).collect(),
+        Some(repeated) => repeated.rulings().map(|repeat| (repeat.decision, repeat.count)).collect(),
         None => body.ruled().map(|ruled| (ruled.ruling.decision, 1)).into_iter().collect(),
     }
 }

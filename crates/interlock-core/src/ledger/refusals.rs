@@ -41,6 +41,8 @@ pub struct RefusalKind {
     pub dry_run: bool,
     /// It was made in observe mode.
     pub observed: bool,
+    /// It refused a transition, which is no ruling.
+    pub transition: bool,
     /// What was asked: the fingerprint, or the reason why nothing could be.
     pub shape: Digest,
     /// Bundle, trust and door.
@@ -82,6 +84,7 @@ impl RefusalKind {
             violation: ruled.violation,
             dry_run,
             observed: ruled.observed,
+            transition: false,
             shape,
             ground: ground(ruled.bundle, trust, door),
         })
@@ -97,6 +100,7 @@ impl RefusalKind {
             violation: false,
             dry_run: false,
             observed: false,
+            transition: true,
             shape: Digest::of(&[&asked.event, "\n", &asked.data.text()]),
             ground: ground(asked.bundle, trust, "transition"),
         })
@@ -118,8 +122,9 @@ impl RefusalKind {
 
     /// Whether a recorded count is about refusals of this kind.
     pub fn is_of(&self, repeat: &Repeat) -> bool {
-        (self.decision, self.code, self.counted, self.violation, self.dry_run, self.observed)
-            == (repeat.decision, repeat.code, repeat.counted, repeat.violation, repeat.dry_run, repeat.observed)
+        (self.decision, self.code, self.counted, self.violation)
+            == (repeat.decision, repeat.code, repeat.counted, repeat.violation)
+            && (self.dry_run, self.observed, self.transition) == (repeat.dry_run, repeat.observed, repeat.transition)
     }
 
     /// The first of those that are counted and not written out.
@@ -134,6 +139,7 @@ impl RefusalKind {
             violation: self.violation,
             dry_run: self.dry_run,
             observed: self.observed,
+            transition: self.transition,
             count: 1,
             first_at: at,
             last_at: at,
@@ -152,6 +158,13 @@ fn ground(bundle: Digest, trust: Trust, door: &str) -> Digest {
 pub struct RefusalsRepeated {
     /// By what they are alike in.
     pub repeats: Vec<Repeat>,
+}
+
+impl RefusalsRepeated {
+    /// Those of them that are rulings.
+    pub fn rulings(&self) -> impl Iterator<Item = &Repeat> {
+        self.repeats.iter().filter(|repeat| !repeat.transition)
+    }
 }
 
 /// Refusals that are alike.
@@ -181,6 +194,9 @@ pub struct Repeat {
     /// They were made in observe mode.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub observed: bool,
+    /// They refused a transition, which is no ruling.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub transition: bool,
     /// How many there were.
     pub count: u64,
     /// When the first came.
@@ -208,7 +224,9 @@ pub fn apply_repeated(agent: &mut Agent, repeated: &RefusalsRepeated, at: Millis
     apply_entry(agent, at, index);
     let (from_level, mut fallen) = (agent.trust, None);
     for repeat in &repeated.repeats {
-        agent.count(repeat.decision, repeat.count);
+        if !repeat.transition {
+            agent.count(repeat.decision, repeat.count);
+        }
         if !repeat.counted || fallen.is_some() {
             continue;
         }

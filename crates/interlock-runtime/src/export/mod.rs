@@ -236,7 +236,7 @@ fn fill(
                 seen.insert(Digest::of(&[agent]).bytes().first_chunk::<16>().copied());
             }
             if let Body::RefusalsRepeated(repeated) = &entry.body {
-                for repeat in &repeated.repeats {
+                for repeat in repeated.rulings() {
                     let count = rulings.entry(repeat.decision).or_default();
                     *count = count.saturating_add(repeat.count);
                 }

@@ -403,7 +403,13 @@ fn entries_of_format_4() {
         assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
     }
     assert_eq!(kinds, ["BundleActivated", "Ruled", "RefusalsRepeated"]);
-    for shape in [r#""likeness":"sha256:"#, r#""likeness":"equal""#, r#""likeness":"code""#, r#""dry_run":true"#] {
+    for shape in [
+        r#""likeness":"sha256:"#,
+        r#""likeness":"equal""#,
+        r#""likeness":"code""#,
+        r#""dry_run":true"#,
+        r#""transition":true"#,
+    ] {
         assert!(golden.contains(shape), "{shape}");
     }
     // The digest of a bundle leaves out where the server's own files are.

@@ -1230,3 +1230,26 @@ fn data_that_no_context_takes_is_not_kept_and_the_ledger_can_be_read_again() {
         assert_eq!((fixture.run(), fixture.ledger.size()), (before, size));
     });
 }
+
+#[test]
+fn refused_calls_and_transitions_are_counted_beyond_a_bound() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        fixture.begin(FLOW, None);
+        let size = fixture.ledger.size();
+        let refused: Vec<Ruled> = (0..60).map(|_| fixture.call(&ask("Edit", "a"))).collect();
+        assert!(refused.iter().all(|ruled| ruled.ruling.error.as_ref().map(|it| it.code) == Some(Code::WorkflowTool)));
+        let last = refused.last().expect("a ruling").decision_id.clone();
+        let known = fixture.ledger.ruling(&last).expect("read").expect("the answer names one on record");
+        let asked = known.1.body.ruled().and_then(|ruled| ruled.facts.clone()).expect("facts");
+        assert_eq!(asked.fingerprint, ask("Edit", "a").fingerprint(), "and that one asked for the same");
+        let codes: Vec<Code> = (0..60).map(|_| fixture.refused("NO_SUCH_EVENT", "{}", None)).collect();
+        assert!(codes.iter().all(|code| *code == codes[0]));
+        assert_eq!(fixture.ledger.size(), size + 20);
+        // What passes is written as ever.
+        assert!(fixture.passes(&ask("Bash", "ls")));
+        assert!(matches!(fixture.submit(Command::CountRefusals), Answer::Done));
+        let agent = fixture.ledger.agent(AGENT).expect("read").expect("an agent");
+        assert_eq!(agent.refusals(), 60, "a transition is no ruling");
+    });
+}
