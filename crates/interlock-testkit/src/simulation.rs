@@ -8,8 +8,8 @@ mod coding;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use interlock_core::action::{
     ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, Check, Door, Engine, Evidence, Facts,
@@ -330,10 +330,16 @@ fn registration(number: usize) -> Command {
     Command::Register { profile: Box::new(profile), token: token(number), trust: Trust::Trusted, by }
 }
 
+/// The two bundles of every world, read once.
+fn bundles() -> Result<[Arc<Bundle>; 2], String> {
+    static BUNDLES: OnceLock<Result<[Arc<Bundle>; 2], String>> = OnceLock::new();
+    let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
+    BUNDLES.get_or_init(|| Ok([bundle("")?, bundle(SECOND_BUNDLE)?])).clone()
+}
+
 impl World {
     fn new(seed: u64) -> Result<World, String> {
-        let bundle = |text: &str| Bundle::load(text, &BTreeMap::new(), false).map(Arc::new).map_err(|e| e.to_string());
-        let bundles = [bundle("")?, bundle(SECOND_BUNDLE)?];
+        let bundles = bundles()?;
         let store = SimulatedStore { inner: MemoryStore::default(), plan: None };
         let now = crate::service::START_MS;
         let mut reader = store.reader().map_err(|fault| fault.to_string())?;
