@@ -3,6 +3,8 @@
 //!     cargo bench --bench decide                 times, and instruction counts if valgrind is installed
 //!     … -- --repeat TYPES COUNT                  what is run under valgrind
 
+mod limits;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::hint::black_box;
@@ -86,7 +88,7 @@ fn main() {
         (0..count.parse().expect("a number")).for_each(|_| once(&asked));
         return;
     }
-    println!("| types and rules | p50 | instructions | of those at 10 (within 1.1x) |\n|---|---|---|---|");
+    println!("| types and rules | p50 | limit | instructions | of those at 10 | limit |\n|---|---|---|---|---|---|");
     let mut first = None;
     for types in SIZES {
         let asked = asked(types);
@@ -102,8 +104,12 @@ fn main() {
         let ratio = counted.map(|count| count / *first.get_or_insert(count));
         let shown =
             |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"));
-        println!("| {types} | {:.2} µs | {} | {}x |", times[times.len() / 2], shown(counted, 0), shown(ratio, 2));
+        let time = times[times.len() / 2];
+        let kept = limits::judge("decide-time", time);
+        let grown = ratio.map(|ratio| limits::judge("decide-growth", ratio)).unwrap_or_default();
+        println!("| {types} | {time:.2} µs | {kept} | {} | {}x | {grown} |", shown(counted, 0), shown(ratio, 2));
     }
+    limits::end();
 }
 
 /// Instructions of one ruling: the difference between many and few, so that loading does not count.

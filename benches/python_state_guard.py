@@ -14,6 +14,8 @@ import subprocess
 import sys
 import time
 
+import limits
+
 SCHEMA = {
     "type": "object",
     "properties": {
@@ -103,7 +105,8 @@ class Child:
 def main(python: str, python_old: str, python_new: str) -> None:
     children = {"json.loads": Child(python, "json"), "interlock": Child(python, "interlock"),
                 "qwed 5.1.2": Child(python_old, "qwed"), "qwed, newest": Child(python_new, "qwed")}
-    print("| size | measure | json.loads | interlock | of json.loads (limit 3x) | qwed 5.1.2 (at least 10x) | qwed newest (at least 20x) |")
+    print("| size | measure | json.loads | interlock | of json.loads | qwed 5.1.2 | qwed newest |")
+    kept = True
     print("|---|---|---|---|---|---|---|")
     for name, size in SIZES:
         for measure in ("payload", "transition"):
@@ -118,8 +121,12 @@ def main(python: str, python_old: str, python_new: str) -> None:
             ours = best["interlock"]
             print(f"| {name} | {measure} | {best['json.loads'] * 1e6:.1f} µs | {ours * 1e6:.1f} µs | {ours / best['json.loads']:.2f}x "
                   f"| {best['qwed 5.1.2'] / ours:.1f}x | {best['qwed, newest'] / ours:.1f}x |", flush=True)
+            for limit, figure in (("python-loads", ours / best["json.loads"]), ("python-qwed-5", best["qwed 5.1.2"] / ours),
+                                  ("python-qwed-newest", best["qwed, newest"] / ours)):
+                kept = limits.judge(limit, figure) and kept
     for child in children.values():
         child.process.kill()
+    sys.exit(0 if kept else 1)
 
 
 if __name__ == "__main__":

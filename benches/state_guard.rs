@@ -6,6 +6,8 @@
 //! benches/instructions                                   instructions per byte, under callgrind
 //! ```
 
+mod limits;
+
 use std::fs;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -77,6 +79,7 @@ fn main() {
         ["--repeat", what, bytes, count] => repeat(what, number(bytes), number(count)),
         other => panic!("unknown arguments {other:?}"),
     }
+    limits::end();
 }
 
 fn number(text: &str) -> usize {
@@ -145,13 +148,14 @@ fn times() {
             ),
         ];
         let best = measure(&mut contenders);
-        let row = |what: &str, time: f64, base: f64, limit: &str| {
+        let row = |what: &str, time: f64, base: f64, id: &str| {
+            let limit = if id.is_empty() { String::new() } else { limits::judge(id, time / base) };
             println!("| {name} ({} B) | {what} | {} | {:.2}x | {limit} |", proposed.len(), shown(time), time / base);
         };
         row("`serde_json` parse", best[0], best[0], "");
-        row("strict parse", best[1], best[0], "1.25x");
-        row("payload verification", best[2], best[0], "2x");
-        row("transition verification (of both parses)", best[4], best[3], "2.5x");
+        row("strict parse", best[1], best[0], "state-parse");
+        row("payload verification", best[2], best[0], "state-payload");
+        row("transition verification (of both parses)", best[4], best[3], "state-transition");
     }
     commit_times();
 }
@@ -192,11 +196,12 @@ fn commit_times() {
             canonical.len(),
             shown(best_bare)
         );
+        let ratio = best_commit / best_bare;
         println!(
-            "| {name} ({} B) | commit after the verdict | {} | {:.2}x | 1.2x |",
+            "| {name} ({} B) | commit after the verdict | {} | {ratio:.2}x | {} |",
             canonical.len(),
             shown(best_commit),
-            best_commit / best_bare
+            limits::judge("state-commit", ratio)
         );
     }
 }
@@ -243,8 +248,10 @@ fn memory() {
                 .args(["--memory-of", what, shape])
                 .output()
                 .expect("a child");
-            let limit = if shape == "tasks" { "6x" } else { "24x" };
-            println!("| {shape} | {what} | {}x | {limit} |", String::from_utf8_lossy(&output.stdout).trim());
+            let id = if shape == "tasks" { "state-memory-tasks" } else { "state-memory-hostile" };
+            let peak = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            let limit = limits::judge(id, peak.parse().expect("a number"));
+            println!("| {shape} | {what} | {peak}x | {limit} |");
         }
     }
 }

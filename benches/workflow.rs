@@ -3,6 +3,8 @@
 //!
 //!     cargo bench --bench workflow
 
+mod limits;
+
 use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -90,7 +92,7 @@ fn theirs(text: &str) -> f64 {
 }
 
 fn main() {
-    println!("states     ours/s    statewright/s   ratio");
+    println!("states     ours/s    statewright/s   ratio   limit");
     let mut first = None;
     for states in [3, 10, 100, 1_000] {
         let text = definition(states);
@@ -99,10 +101,12 @@ fn main() {
         let (ours, theirs) = rounds.iter().copied().unzip();
         let ratio = median(rounds.iter().map(|(ours, theirs)| ours / theirs).collect());
         let (ours, theirs) = (median(ours), median(theirs));
-        println!("{states:>6} {ours:>10.0} {theirs:>16.0} {ratio:>7.1}");
+        let limit = limits::judge("workflow-engine", ratio);
+        println!("{states:>6} {ours:>10.0} {theirs:>16.0} {ratio:>7.1}   {limit}");
         let base = *first.get_or_insert(ours);
         if states == 1_000 {
             println!("1,000 states cost {:.2} times what 3 do", base / ours);
         }
     }
+    limits::end();
 }

@@ -15,6 +15,7 @@ mod formats;
 mod gate;
 mod hostile;
 mod kill;
+mod limits;
 mod manifests;
 mod metrics;
 mod paths;
