@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
 
 use interlock_core::Digest;
 use interlock_core::ledger::{
@@ -551,43 +550,6 @@ fn a_verifier_in_python_agrees() {
         fs::write(path("note"), note).expect("written");
         assert!(!python(&[&path("proof"), "--key", &key, "--checkpoint", &path("note")]).0, "byte {position}");
     }
-}
-
-#[test]
-#[ignore = "a million entries; run by hand for the figures"]
-fn a_million_entries() {
-    let scratch = tempfile::tempdir().expect("a directory");
-    let mut store = SqliteStore::open(scratch.path()).expect("a store");
-    let mut frontier = Frontier::default();
-    let filler = "x".repeat(1_300);
-    while frontier.size() < 1_000_000 {
-        let entries: Vec<Vec<u8>> =
-            (frontier.size()..frontier.size() + 10_000).map(|index| format!("{index} {filler}").into_bytes()).collect();
-        entries.iter().for_each(|entry| frontier.append(leaf_hash(entry)));
-        let changes = Changes { entries, frontier: frontier.clone(), ..Changes::default() };
-        let mut txn = store.begin().expect("a transaction");
-        txn.write(&changes).expect("written");
-        txn.commit(changes).expect("committed");
-    }
-    let mut reader = store.reader().expect("a reader");
-    let mut cache = TreeCache::new();
-    let started = Instant::now();
-    cache.inclusion(reader.as_mut(), 123_456, 1_000_000).expect("a proof");
-    println!("cold: {:?}", started.elapsed());
-    for (what, count) in [("inclusion", 200), ("consistency", 200)] {
-        let mut random = Random::new(1);
-        let started = Instant::now();
-        for _ in 0..count {
-            let number = random.below(1_000_000) as u64;
-            let proof = match what {
-                "inclusion" => cache.inclusion(reader.as_mut(), number, 1_000_000),
-                _ => cache.consistency(reader.as_mut(), number, 999_999),
-            };
-            assert!(proof.expect("a proof").holds());
-        }
-        println!("warm {what}: {:?}", started.elapsed() / count);
-    }
-    println!("remembered: {} bytes", cache.covered() / BLOCK_LEN * 32);
 }
 
 #[test]
