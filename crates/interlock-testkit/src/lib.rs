@@ -14,6 +14,7 @@
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
 //! | how to wait | [`wait`] |
+//! | what traces of system calls say | [`trace`] |
 
 pub mod calls;
 pub mod conformance;
@@ -25,6 +26,7 @@ pub mod rate;
 pub mod reference;
 pub mod service;
 pub mod simulation;
+pub mod trace;
 pub mod wait;
 pub mod workflow;
 

@@ -107,6 +107,15 @@ impl SqliteStore {
             to_purge: false,
         })
     }
+
+    /// The same without a single sync: what it commits is lost with the machine. No door opens a store so; it is there for
+    /// a test to show that what looks for the syncs sees when they are missing.
+    #[doc(hidden)]
+    pub fn open_unsynced(directory: &Path) -> Result<SqliteStore, StoreFault> {
+        let store = SqliteStore::open(directory)?;
+        store.connection.pragma_update(None, "synchronous", "OFF")?;
+        Ok(store)
+    }
 }
 
 impl Store for SqliteStore {

@@ -31,6 +31,7 @@ mod simulation;
 mod state_service;
 mod stopping;
 mod stores;
+mod syncs;
 mod tickets;
 mod typed_loading;
 mod workflow_load;
