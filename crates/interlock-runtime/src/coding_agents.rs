@@ -15,8 +15,12 @@ use crate::ledger::{Ledger, StoreFault};
 
 /// Who answers for coding agents on this machine.
 pub const PRINCIPAL: &str = "local";
-/// What marks the root of a project.
-const MARKS: [&str; 2] = [".interlock", ".git"];
+/// What marks the root of a project: a repository, and settings for Interlock.
+const MARKS: [&str; 2] = [".git", SETTINGS];
+const SETTINGS: &str = ".interlock";
+/// What a home of Interlock has and the settings of a project have not. The user's home directory is no project because
+/// Interlock lives in it.
+const HOME_MARK: &str = "data";
 /// How many tool calls an hour and a day a coding agent may make.
 const CALLS_PER_HOUR: u64 = 5_000;
 const CALLS_PER_DAY: u64 = 50_000;
@@ -264,8 +268,12 @@ pub fn project_of(directory: &Path, known: impl Fn(&str) -> Known) -> Option<Str
     }
     let resolved: PathBuf = fs::canonicalize(directory).ok()?;
     let above: Vec<&str> = resolved.ancestors().filter_map(Path::to_str).collect();
-    let is_marked = |path: &str| MARKS.iter().any(|mark| Path::new(path).join(mark).exists());
     let enforced = above.iter().find(|path| known(path) == Known::Enforced);
     let nearest = || above.iter().find(|path| known(path) == Known::Observed || is_marked(path));
     enforced.or_else(nearest).or(above.first()).map(|path| (*path).to_owned())
+}
+
+fn is_marked(directory: &str) -> bool {
+    let marks = MARKS.iter().map(|mark| Path::new(directory).join(mark));
+    marks.filter(|mark| mark.exists()).any(|mark| !mark.ends_with(SETTINGS) || !mark.join(HOME_MARK).exists())
 }
