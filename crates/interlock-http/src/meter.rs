@@ -6,7 +6,7 @@
 //! one may go beyond.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -20,8 +20,8 @@ const ACCOUNTS_LEN: usize = 10_000;
 pub struct FuelMeter {
     per_second: u64,
     accounts: Mutex<HashMap<String, Account>>,
-    /// Whether anybody may owe more than the spare. Without, nobody's account is looked at.
-    has_debtors: AtomicBool,
+    /// Until when anybody may owe more than the spare. After it nobody's account is looked at.
+    owing_until_ms: AtomicU64,
     started: Instant,
 }
 
@@ -38,7 +38,7 @@ impl FuelMeter {
         FuelMeter {
             per_second: per_second.max(1),
             accounts: Mutex::default(),
-            has_debtors: AtomicBool::new(false),
+            owing_until_ms: AtomicU64::new(0),
             started: Instant::now(),
         }
     }
@@ -50,25 +50,14 @@ impl FuelMeter {
 
     /// Whether more is done for an agent; if not, after how many seconds.
     pub fn check(&self, agent: &str, now_ms: u64) -> Result<(), u32> {
-        if !self.has_debtors.load(Ordering::Acquire) {
+        if now_ms > self.owing_until_ms.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(account) = accounts.get_mut(agent) else { return Ok(()) };
         account.forgive(self.per_second, now_ms);
-        let over = account.owed.saturating_sub(self.spare());
-        if over > 0 {
-            let seconds = over.div_ceil(u128::from(self.per_second).saturating_mul(1_000));
-            return Err(u32::try_from(seconds).unwrap_or(u32::MAX));
-        }
-        // It was the last one, perhaps: looked at only where somebody was one.
-        let owes = |account: &mut Account| {
-            account.forgive(self.per_second, now_ms);
-            account.owed > self.spare()
-        };
-        let has_debtors = accounts.values_mut().any(owes);
-        self.has_debtors.store(has_debtors, Ordering::Release);
-        Ok(())
+        let seconds = self.over_ms(account).div_ceil(1_000);
+        if seconds > 0 { Err(u32::try_from(seconds).unwrap_or(u32::MAX)) } else { Ok(()) }
     }
 
     /// Charges an agent for what was done.
@@ -83,9 +72,16 @@ impl FuelMeter {
         let account = accounts.entry(agent.to_owned()).or_insert(Account { owed: 0, at_ms: now_ms });
         account.forgive(self.per_second, now_ms);
         account.owed = account.owed.saturating_add(u128::from(fuel).saturating_mul(1_000));
-        if account.owed > self.spare() {
-            self.has_debtors.store(true, Ordering::Release);
+        let over_ms = self.over_ms(account);
+        if over_ms > 0 {
+            self.owing_until_ms.fetch_max(now_ms.saturating_add(over_ms), Ordering::AcqRel);
         }
+    }
+
+    /// How long it takes until no more is owed than the spare.
+    fn over_ms(&self, account: &Account) -> u64 {
+        let over = account.owed.saturating_sub(self.spare());
+        u64::try_from(over.div_ceil(u128::from(self.per_second))).unwrap_or(u64::MAX)
     }
 
     fn spare(&self) -> u128 {
