@@ -6,6 +6,7 @@ use std::fs;
 use interlock_core::Code;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
+use interlock_core::ledger::EntryKind;
 use interlock_testkit::repository;
 use interlock_testkit::service::Server;
 
@@ -45,4 +46,18 @@ fn every_code_a_request_can_meet_is_described() {
     let mut states: BTreeSet<String> = codes().filter(|code| is_state(code)).collect();
     states.insert("INTERLOCK-FAULT-001".to_owned());
     assert_eq!(described("StateCode"), states);
+}
+
+#[test]
+fn every_kind_of_entry_is_described() {
+    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
+    let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
+    let listed = schemas.get("EntryKind").and_then(|schema| schema.get("enum")).expect("an enumeration");
+    let described: BTreeSet<&str> =
+        listed.as_array().expect("a list").filter_map(|kind| Some(kind.as_str()?.text())).collect();
+    // A kind that there is not is refused with all that there are.
+    let refused = serde_json::from_str::<EntryKind>("\"?\"").expect_err("no kind").to_string();
+    let kinds: BTreeSet<&str> = refused.split('`').skip(3).step_by(2).collect();
+    assert!(kinds.len() > 20, "{refused}");
+    assert_eq!(described, kinds);
 }
