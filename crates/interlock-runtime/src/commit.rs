@@ -3,9 +3,7 @@
 //! A crash at any point leaves the old file or the new one. The temporary file has one name per directory and is
 //! written under the directory's lock, so whoever commits next removes what a crash left behind.
 
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use interlock_core::state::{CommitTarget, StateGuard, StateText, VerifiedTransition, target};
@@ -133,12 +131,15 @@ impl StateFiles {
     }
 }
 
+/// What the ledger asks, which knows files by their place.
+#[cfg(feature = "ledger")]
 impl PreparedCommit<'_> {
     /// The place that the target leads to: its directory without links, and its name. Every spelling of a target has
     /// the same one.
     pub(crate) fn place(&self) -> Result<String, Denial> {
+        use std::path::Path;
         let directory = Path::new(self.target.path()).parent().unwrap_or_else(|| Path::new("/"));
-        let real = fs::canonicalize(directory).ok().filter(|real| self.directory.is_at(real));
+        let real = std::fs::canonicalize(directory).ok().filter(|real| self.directory.is_at(real));
         let real = real.ok_or_else(|| target::refused(MOVED))?;
         let real = real.to_str().ok_or_else(|| target::refused("the directory of target_path has no name in UTF-8"))?;
         Ok(format!("{}/{}", real.trim_end_matches('/'), self.target.file_name()))
@@ -146,7 +147,7 @@ impl PreparedCommit<'_> {
 
     /// Whether another path of a file with this name is one of this very file.
     pub(crate) fn is_also_at(&self, path: &str) -> bool {
-        Path::new(path).parent().is_some_and(|directory| self.directory.is_at(directory))
+        std::path::Path::new(path).parent().is_some_and(|directory| self.directory.is_at(directory))
     }
 }
 

@@ -31,6 +31,7 @@
 
 #[cfg(feature = "ledger")]
 mod action_texts;
+#[cfg(feature = "ledger")]
 pub mod attestation;
 #[cfg(feature = "ledger")]
 pub mod call_gate;
@@ -38,6 +39,7 @@ pub mod call_gate;
 pub mod call_policy;
 #[cfg(feature = "ledger")]
 pub mod choosers;
+#[cfg(feature = "ledger")]
 pub mod clock;
 #[cfg(feature = "ledger")]
 pub mod coding_agents;
@@ -49,6 +51,7 @@ pub mod export;
 pub mod gate;
 #[cfg(feature = "ledger")]
 pub mod git_config;
+#[cfg(feature = "ledger")]
 mod git_hooks;
 #[cfg(feature = "ledger")]
 mod git_index;

@@ -36,6 +36,7 @@ impl HeldDirectory {
     }
 
     /// Whether a path leads to this very directory.
+    #[cfg(feature = "ledger")]
     pub(crate) fn is_at(&self, path: &std::path::Path) -> bool {
         let (Ok(held), Ok(found)) = (rustix::fs::fstat(&self.descriptor), rustix::fs::stat(path)) else { return false };
         (held.st_dev, held.st_ino) == (found.st_dev, found.st_ino)
