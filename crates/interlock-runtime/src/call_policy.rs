@@ -1,6 +1,7 @@
 //! The base policy: what a tool call does, how risky that is, and what the rules say to it.
 //!
-//! Reads the file system to see where paths lead, what git is configured to run and who answers for a version; changes nothing, starts nothing.
+//! Reads the file system to see where paths lead, what git is configured to run and who answers for a version; changes
+//! nothing, starts nothing.
 //! Everything is counted, so that no call takes long. What is not understood is never VERIFIED.
 
 use std::collections::BTreeSet;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -15,7 +16,7 @@ use crate::git_config::common;
 
 /// The largest hook that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 16;
-/// The most hooks that are looked at; git knows fewer.
+/// The most files that are looked at; git knows fewer hooks, and its samples are no more. Beyond it there may be any.
 const HOOKS_MAX: usize = 64;
 /// The shells whose scripts are read.
 const SHELLS: [&str; 4] = ["sh", "bash", "dash", "ash"];
@@ -23,9 +24,15 @@ const SHELLS: [&str; 4] = ["sh", "bash", "dash", "ash"];
 /// The hooks of a repository that may run what lies in the project, if there are any.
 pub(crate) fn of(repository: &Path) -> Option<Hooks> {
     let directory = common(repository).join("hooks");
-    let entries = fs::read_dir(&directory).ok()?;
+    let entries = match fs::read_dir(&directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return None,
+        // Git finds hooks by their names, in a directory too that it may not list.
+        Err(_) => return Some(any()),
+    };
     let mut present = BTreeSet::new();
-    for entry in entries.flatten().take(HOOKS_MAX) {
+    for (count, entry) in entries.enumerate() {
+        let Some(entry) = entry.ok().filter(|_| count < HOOKS_MAX) else { return Some(any()) };
         let name = entry.file_name().to_string_lossy().into_owned();
         // Git runs what has exactly the name of a hook, and may be run.
         let runs =
@@ -36,6 +43,11 @@ pub(crate) fn of(repository: &Path) -> Option<Hooks> {
     }
     let first = present.first()?;
     Some(Hooks { setting: format!("hooks/{first}"), are_guarded: true, present: Some(present) })
+}
+
+/// Hooks of which nobody knows which there are.
+fn any() -> Hooks {
+    Hooks { setting: "hooks".to_owned(), are_guarded: true, present: None }
 }
 
 /// Whether a hook may run more than what it says itself. What cannot be read may do anything.
@@ -72,4 +84,30 @@ fn is_of_lfs(line: &str) -> bool {
         && words.next() == Some("lfs")
         && words.next().is_some_and(is_word)
         && words.all(|word| word == "\"$@\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::env;
+
+    use super::*;
+
+    #[test]
+    fn where_hooks_cannot_be_told_there_may_be_any() {
+        let repository = env::temp_dir().join(format!("interlock-hooks-{}", std::process::id()));
+        let hooks = repository.join("hooks");
+        let _ = fs::remove_dir_all(&repository);
+        assert_eq!(of(&repository), None, "there is no directory");
+        fs::create_dir_all(&hooks).unwrap();
+        for number in 0..HOOKS_MAX {
+            fs::write(hooks.join(format!("{number}.sample")), "").unwrap();
+        }
+        assert_eq!(of(&repository), None, "samples are none");
+        fs::write(hooks.join("one-more.sample"), "").unwrap();
+        assert_eq!(of(&repository), Some(any()), "too many to look at");
+        fs::remove_dir_all(&hooks).unwrap();
+        fs::write(&hooks, "").unwrap();
+        assert_eq!(of(&repository), Some(any()), "a directory that cannot be listed");
+        fs::remove_dir_all(&repository).unwrap();
+    }
 }
