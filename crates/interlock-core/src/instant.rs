@@ -9,13 +9,20 @@ const HOUR_MS: u64 = 3_600_000;
 const MINUTE_MS: u64 = 60_000;
 /// The last year that has four digits.
 const YEAR_MAX: u64 = 9_999;
+/// The last moment of that year, and the last that RFC 3339 can say.
+const LAST: Millis = 253_402_300_799_999;
 
-/// A time in UTC, such as `2026-11-15T12:00:30.000Z`.
+/// A time in UTC, such as `2026-11-15T12:00:30.000Z`. Whatever is later than the year 9999 is that year's last moment:
+/// what follows would not be a date to any reader.
 ///
 /// ```
-/// assert_eq!(interlock_core::instant::to_rfc3339(1_794_744_030_000), "2026-11-15T12:00:30.000Z");
+/// use interlock_core::instant::to_rfc3339;
+///
+/// assert_eq!(to_rfc3339(1_794_744_030_000), "2026-11-15T12:00:30.000Z");
+/// assert_eq!(to_rfc3339(u64::MAX), "9999-12-31T23:59:59.999Z");
 /// ```
 pub fn to_rfc3339(at: Millis) -> String {
+    let at = at.min(LAST);
     let part = |value: u64, by: u64| (value.checked_div(by).unwrap_or(0), value.checked_rem(by).unwrap_or(0));
     let (days, in_day) = part(at, DAY_MS);
     let (hours, rest) = part(in_day, HOUR_MS);

@@ -36,6 +36,8 @@ const LOOKED_AT_MAX: usize = 20_000;
 const SESSION_CHARS_MAX: usize = 256;
 /// The longest pause, in seconds: a working day.
 const PAUSE_SECONDS_MAX: u64 = 8 * 3_600;
+/// How long an allowance may be given for: a year.
+const ALLOWANCE_SECONDS_MAX: u64 = 365 * 86_400;
 
 /// `GET /runs`.
 pub(crate) async fn runs(
@@ -447,6 +449,11 @@ impl Service {
             return Err(malformed("decision_id, command or path says what is allowed; a tool alone would be too much"));
         }
         let seconds = count(root, "seconds")?;
+        if seconds.is_some_and(|seconds| seconds > ALLOWANCE_SECONDS_MAX) {
+            return Err(malformed(format!(
+                "seconds is 0 to {ALLOWANCE_SECONDS_MAX}, a year; without it an allowance has no end"
+            )));
+        }
         let until = seconds.map(|seconds| self.gate.ledger().now().saturating_add(seconds.saturating_mul(1_000)));
         let session = match (text(root, "session")?, facts) {
             (Some(session), _) if !session.is_empty() => Some(session),

@@ -253,6 +253,8 @@ fn a_false_alarm_is_allowed_as_narrowly_as_asked() {
     assert!(said.contains("cargo test --doc; cargo test two"), "{said}");
     let said = home.said(&["allow", &id, "--command", "cargo build *", "--yes"], 1);
     assert!(said.contains("does not cover that call"), "{said}");
+    let said = home.said(&["allow", &id, "--for", "20000000h", "--command", "cargo test *", "--yes"], 2);
+    assert!(said.contains("seconds is 0 to 31536000, a year"), "{said}");
     let given = home.json(&["allow", &id, "--for", "1h", "--command", "cargo test *", "--yes"], 0);
     assert_eq!(given["allowances"][0]["command"], "cargo test *", "{given}");
     assert!(given["allowances"][0]["until"].is_string(), "{given}");
