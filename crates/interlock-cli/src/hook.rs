@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use interlock_core::Digest;
+use interlock_core::action::PassKind;
 use interlock_core::json::{self, Limits};
-use interlock_hosts::{Host, Kind, read, render_unreadable};
+use interlock_hosts::{Host, read, render_unreadable, told};
 
 use crate::daemon::Daemon;
 use crate::{Fault, serve, version};
@@ -89,7 +90,7 @@ fn unless_it_panics<T>(act: impl FnOnce() -> Result<T, Fault>) -> Result<T, Faul
 /// Whether an event lets nothing happen that was not let happen before: an agent stops, or the host only informs.
 fn may_go_unanswered(host: Host, event: &[u8]) -> bool {
     let kind = unless_it_panics(|| read(host, event).map_err(|unreadable| Fault::new(unreadable.reason)));
-    matches!(kind.map(|event| event.kind), Ok(Kind::Stop { .. } | Kind::SubagentStop { .. } | Kind::Notice))
+    kind.is_ok_and(|event| told(&event.kind).is_some_and(PassKind::goes_on_unasked))
 }
 
 struct Carried {

@@ -9,6 +9,7 @@
 //! | what every host's events become | `event.rs` |
 //! | names of events, fields of tools, host by host | `claude_code.rs`, `codex.rs`, `cursor.rs`, `gemini.rs` |
 //! | how a table of fields is read | `tools.rs`; patches: `patch.rs`; counting lines: `lines.rs` |
+//! | which calls may need no ruling of their own | `pass.rs` |
 //! | what a host is answered | `render.rs` |
 //! | what goes past a host's hooks | `coverage.rs` |
 //! | settings files, and how they are edited | [`settings`] |
@@ -33,6 +34,7 @@ mod event;
 mod gemini;
 mod mcp;
 mod names;
+mod pass;
 mod patch;
 mod render;
 pub mod settings;
@@ -41,5 +43,6 @@ mod tools;
 
 pub use coverage::{PAST_ALL, Strength, past, strength};
 pub use event::{Host, HostEvent, Kind, ToolResult, Unreadable};
+pub use pass::{pass_of, told};
 pub use render::{Rendered, Reply, render, render_unreadable};
 pub use shape::{event_names, read, recorded_call};

@@ -223,7 +223,7 @@ pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
         Answer::Recorded(recorded) => Ok(recorded),
         Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
         Answer::Stale(stale) => Err(Refusal::stale(&stale)),
-        Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Done => {
+        Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Passed(_) | Answer::Done => {
             Err(Refusal::of_code(Code::FaultInternal))
         }
     }

@@ -6,7 +6,8 @@ use std::time::Duration;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{
-    Agent, AgentStatus, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict, WaitingTransition,
+    Agent, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict, WaitingTransition,
+    check_trust_request,
 };
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Body as EntryBody, Role};
@@ -16,7 +17,7 @@ use tokio::sync::oneshot;
 
 use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
-use crate::apart::Asker;
+use crate::apart::{Asker, long};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, Reading};
 use crate::body::{Received, read_body, read_unproven};
@@ -43,7 +44,8 @@ pub(crate) async fn approvals(
         (None, Ok(operator)) => (None, Reader::Operator(operator)),
         (None, Err(refusal)) => {
             let Some(token) = credentials.agent_token(None) else { return Err(refusal) };
-            let agent = service.gate.ledger().agent_by_token(token).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+            let agent = long(|| service.gate.ledger().agent_by_token(token));
+            let agent = agent.map_err(|_| Refusal::of_code(Code::FaultStore))?;
             // A bearer token may have been meant as a key.
             let agent = agent.ok_or_else(|| if credentials.is_agent() { Refusal::wrong_token() } else { refusal })?;
             (Some(agent.profile.agent_id.clone()), Reader::Agent)
@@ -97,7 +99,7 @@ pub(crate) async fn approval(
     let waiting = ledger.wait_for_ticket(&id, move || {
         let _ = sender.send(());
     });
-    let (ticket, reading) = service.readable_ticket(&id, &credentials)?;
+    let (ticket, reading) = long(|| service.readable_ticket(&id, &credentials))?;
     let now = ledger.now();
     let place = (reading == Reading::Agent).then(|| service.waits.enter(&ticket.agent));
     if wait > 0 && ticket.status(now) == TicketStatus::Pending && !matches!(place, Some(None)) {
@@ -269,7 +271,7 @@ impl Service {
     /// The body of an agent's request. A token in the headers is compared before anything of the body is read.
     async fn read_own(&self, agent: &Agent, credentials: &Credentials, request: Request) -> Result<Received, Refusal> {
         if !credentials.names_agent() {
-            return read_unproven(request, || Ok(())).await;
+            return read_unproven(request, None).await;
         }
         match credentials.agent_token(None).filter(|token| agent.has_token(*token)) {
             Some(_) => read_body(request).await,
@@ -286,16 +288,8 @@ impl Service {
     /// What is refused anyway is refused before anything is counted for it.
     fn check_trust_request(&self, agent: &Agent, to_level: Trust, from_level: Option<Trust>) -> Result<(), Refusal> {
         let now = self.gate.ledger().now();
-        let code = if agent.status == AgentStatus::Suspended {
-            Code::AgentSuspended
-        } else if to_level <= agent.trust || from_level.is_some_and(|level| level != agent.trust) {
-            Code::ApprovalStale
-        } else if agent.waits_for_trust(now) || agent.open_count(now) >= self.gate.bundle().open_tickets_max() {
-            Code::ApprovalsOpen
-        } else {
-            return Ok(());
-        };
-        Err(refused_trust(Refusal::of_code(code), agent))
+        let checked = check_trust_request(&self.gate.bundle(), agent, to_level, from_level, now);
+        checked.map_err(|code| refused_trust(Refusal::of_code(code), agent))
     }
 
     /// Counting may read every ruling there was.
@@ -315,7 +309,7 @@ impl Service {
         let by = operator.only(&[Role::Approver, Role::Admin])?.actor;
         let bytes = read_body(request).await?;
         let reason = read_reason(&bytes)?;
-        let approval_id = self.ticket(&id)?.approval_id;
+        let approval_id = long(|| self.ticket(&id))?.approval_id;
         let command = Command::Resolve { approval_id, verdict, by, reason };
         let answer = self.submit(command).await;
         if let Answer::BudgetSpent(breach) = &answer {

@@ -15,6 +15,7 @@ use interlock_runtime::ledger::{Answer, Command, Recorded};
 
 use crate::Service;
 use crate::answer::{Asked, Refusal, corrected_action, json as json_response, recorded};
+use crate::apart::long;
 use crate::auth::Credentials;
 use crate::request::{Body, malformed, only, text_or_null};
 use crate::routes::read_body;
@@ -111,7 +112,7 @@ impl Service {
     fn try_attest(&self, recorded: &Recorded, asked: &Asked<'_>) -> Option<String> {
         let keys = self.attestation.get()?;
         let previous = match recorded.entry.previous {
-            Some(index) => Some(leaf_hash(&self.gate.ledger().entry(index).ok()??)),
+            Some(index) => Some(leaf_hash(&long(|| self.gate.ledger().entry(index)).ok()??)),
             None => None,
         };
         let corrected = corrected_action(recorded, asked).and_then(|action| fingerprint_of(&action));

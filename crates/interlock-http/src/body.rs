@@ -14,7 +14,9 @@ use http_body_util::BodyExt;
 use interlock_core::Code;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use crate::Service;
 use crate::answer::Refusal;
+use crate::rate::Admission;
 use crate::request::malformed;
 
 /// The largest body.
@@ -51,23 +53,22 @@ impl Deref for Received {
 
 /// Reads the body of a request whose headers proved who sent it.
 pub(crate) async fn read_body(request: Request) -> Result<Received, Refusal> {
-    read(request, &KNOWN, || Ok(())).await
+    read(request, &KNOWN, None).await
 }
 
-/// Reads the body of a request whose sender is not known yet. `larger` is asked before more is read than of everybody.
-pub(crate) async fn read_unproven(
-    request: Request,
-    larger: impl FnMut() -> Result<(), Refusal>,
-) -> Result<Received, Refusal> {
-    read(request, &UNKNOWN, larger).await
+/// Where a request is counted before more of it is read than of everybody.
+pub(crate) struct Counter<'a> {
+    pub(crate) service: &'a Service,
+    pub(crate) admission: &'a mut Admission,
 }
 
-async fn read(
-    request: Request,
-    room: &'static Semaphore,
-    larger: impl FnMut() -> Result<(), Refusal>,
-) -> Result<Received, Refusal> {
-    let read = collect(request.into_body(), room, larger);
+/// Reads the body of a request whose sender is not known yet.
+pub(crate) async fn read_unproven(request: Request, counter: Option<Counter<'_>>) -> Result<Received, Refusal> {
+    read(request, &UNKNOWN, counter).await
+}
+
+async fn read(request: Request, room: &'static Semaphore, counter: Option<Counter<'_>>) -> Result<Received, Refusal> {
+    let read = collect(request.into_body(), room, counter);
     let late = |_| Err(Refusal::new(Code::RequestSlow, "the body took too long to arrive"));
     tokio::time::timeout(BODY_TIME_MAX, read).await.unwrap_or_else(late)
 }
@@ -75,7 +76,7 @@ async fn read(
 async fn collect(
     mut body: Body,
     room: &'static Semaphore,
-    mut larger: impl FnMut() -> Result<(), Refusal>,
+    mut counter: Option<Counter<'_>>,
 ) -> Result<Received, Refusal> {
     let mut taken: Option<SemaphorePermit<'static>> = None;
     // Most bodies come in one piece, which is not put together with anything.
@@ -90,8 +91,8 @@ async fn collect(
         let units = length.div_ceil(FREE_BYTES).saturating_sub(1);
         let more = units.saturating_sub(taken.as_ref().map_or(0, SemaphorePermit::num_permits));
         if more > 0 {
-            if taken.is_none() {
-                larger()?;
+            if let (None, Some(Counter { service, admission })) = (&taken, &mut counter) {
+                service.consult(admission, None).await?;
             }
             let permit = room.try_acquire_many(u32::try_from(more).unwrap_or(u32::MAX)).map_err(|_| full())?;
             match &mut taken {

@@ -53,6 +53,7 @@ mod rate;
 mod register;
 mod request;
 mod routes;
+mod rulings;
 mod runs;
 mod server;
 mod state;
@@ -64,7 +65,7 @@ mod workflows;
 mod write;
 
 pub use meter::FuelMeter;
-pub use rate::{RateLimiter, RateLimits, Verdict};
+pub use rate::{Judging, Limiter, RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
 pub use server::{ServeFault, serve, serve_with};
 pub use telemetry::Telemetry;
@@ -100,7 +101,7 @@ pub struct Service {
     telemetry: Telemetry,
     /// True once the server stops: nobody waits any longer then.
     stopping: tokio::sync::watch::Sender<bool>,
-    rate: RateLimiter,
+    rate: Box<dyn Limiter>,
     /// What is counted of deliveries.
     deliveries: OnceLock<Vec<Arc<deliver::DeliveryMetrics>>>,
     /// What proofs remember of the tree.
@@ -113,7 +114,7 @@ pub struct Service {
     /// When it was last told that connections cannot be accepted.
     unaccepted_told: Mutex<Option<Instant>>,
     /// Where coding agents work.
-    projects: Projects,
+    projects: Arc<Projects>,
 }
 
 /// A source of random bytes that can be shown.
@@ -153,14 +154,14 @@ impl Service {
             metrics: metrics::HttpMetrics::default(),
             telemetry,
             stopping: tokio::sync::watch::Sender::new(false),
-            rate: RateLimiter::new(limits),
+            rate: Box::new(RateLimiter::new(limits)),
             apart,
             deliveries: OnceLock::new(),
             tree: Mutex::default(),
             waits: waits::Waits::default(),
             answers: answers::Answers::default(),
             unaccepted_told: Mutex::default(),
-            projects: Projects::default(),
+            projects: Arc::default(),
         })
     }
 

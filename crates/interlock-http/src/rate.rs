@@ -7,6 +7,7 @@
 //! hammers would never be let in again.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -21,6 +22,7 @@ use interlock_core::{Code, Digest};
 
 use crate::Service;
 use crate::answer::Refusal;
+use crate::apart::long;
 use crate::auth::Credentials;
 
 /// How many seconds a window has.
@@ -75,6 +77,42 @@ pub struct Verdict {
     pub remaining: u32,
     /// After how many seconds there is room for more.
     pub reset_seconds: u32,
+}
+
+/// What judges how many requests are let in. The windows of this process answer at once; what several processes share has
+/// to be asked.
+pub trait Limiter: std::fmt::Debug + Send + Sync {
+    /// Judges a request that comes now, and counts it if it is let in. `key` is the digest of a key that is known to be
+    /// right; whatever has none shares one window.
+    fn judge_now(&self, key: Option<Digest>) -> Judging;
+}
+
+/// What a limiter says, or will say.
+pub enum Judging {
+    /// At once.
+    Done(Verdict),
+    /// As soon as it was asked.
+    Asked(Pin<Box<dyn Future<Output = Verdict> + Send>>),
+}
+
+impl Limiter for RateLimiter {
+    fn judge_now(&self, key: Option<Digest>) -> Judging {
+        Judging::Done(self.check_now(key))
+    }
+}
+
+/// Whether a request was let in. It is judged once, however often it is asked about.
+#[derive(Debug, Default)]
+pub(crate) struct Admission(Option<Verdict>);
+
+impl Admission {
+    /// Says in the head of the answer how far the limit is.
+    pub(crate) fn tell(self, response: Response) -> Response {
+        match self.0 {
+            Some(verdict) => verdict.tell(response),
+            None => response,
+        }
+    }
 }
 
 /// The windows of all keys.
@@ -269,17 +307,19 @@ impl Window {
 }
 
 /// Lets a request in or answers 429, and says in either case how far the limit is. Requests for rulings come another way:
-/// they know their agent already, so they ask [`Service::limit`] themselves.
+/// they know their agent already, so they ask [`Service::consult`] themselves.
 pub(crate) async fn limited(State(service): State<Arc<Service>>, request: Request, next: Next) -> Response {
-    let verdict = match service.known_key(request.headers()) {
+    let key = match service.known_key(request.headers()) {
         Asker::Operator => return next.run(request).await,
-        Asker::Key(key) => service.limit(Some(key)),
-        Asker::Stranger => service.limit(None),
+        Asker::Key(key) => Some(key),
+        Asker::Stranger => None,
     };
-    match verdict {
-        Ok(verdict) => verdict.tell(next.run(request).await),
-        Err((verdict, refusal)) => verdict.tell(refusal.into_response()),
-    }
+    let mut admission = Admission::default();
+    let response = match service.consult(&mut admission, key).await {
+        Ok(()) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    admission.tell(response)
 }
 
 /// Who asks, as far as limits go.
@@ -323,15 +363,23 @@ fn decimal(number: u32) -> HeaderValue {
 }
 
 impl Service {
-    /// Counts a request of a known key, or of nobody known; a refusal if there are too many.
-    pub(crate) fn limit(&self, key: Option<Digest>) -> Result<Verdict, (Verdict, Refusal)> {
-        let verdict = self.rate.check_now(key);
-        if verdict.allowed {
-            return Ok(verdict);
-        }
-        self.count_limited();
+    /// Counts a request of a known key, or of nobody known, unless it was counted; a refusal if there are too many.
+    pub(crate) async fn consult(&self, admission: &mut Admission, key: Option<Digest>) -> Result<(), Refusal> {
+        let verdict = match admission.0 {
+            Some(verdict) => verdict,
+            None => {
+                let verdict = match self.rate.judge_now(key) {
+                    Judging::Done(verdict) => verdict,
+                    Judging::Asked(asked) => asked.await,
+                };
+                if !verdict.allowed {
+                    self.count_limited();
+                }
+                *admission.0.insert(verdict)
+            }
+        };
         let message = "too many requests a minute; wait as long as Retry-After says";
-        Err((verdict, Refusal::new(Code::RateLimited, message)))
+        if verdict.allowed { Ok(()) } else { Err(Refusal::new(Code::RateLimited, message)) }
     }
 
     /// Counts a request that a limit refused.
@@ -348,10 +396,10 @@ impl Service {
                 Role::Registrar => Asker::Key(operator.digest),
             };
         }
-        let agent = credentials.agent_token(None).filter(|token| {
-            let found = self.gate.ledger().agent_by_token(*token);
-            found.is_ok_and(|agent| agent.is_some())
-        });
-        agent.map_or(Asker::Stranger, Asker::Key)
+        let Some(token) = credentials.agent_token(None) else { return Asker::Stranger };
+        match long(|| self.gate.ledger().agent_by_token(token)) {
+            Ok(Some(_)) => Asker::Key(token),
+            Ok(None) | Err(_) => Asker::Stranger,
+        }
     }
 }

@@ -8,38 +8,32 @@ use axum::body::Body as HttpBody;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use interlock_core::action::{Agent, Door};
-use interlock_core::bundle::Payloads;
-use interlock_core::ledger::{Body as EntryBody, Idempotency, Role};
+use interlock_core::ledger::{Body as EntryBody, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
-use interlock_runtime::gate::{Asking, Gate};
-use interlock_runtime::ledger::{Answer, Command, Request as LedgerRequest, RuleCommand};
+use interlock_runtime::ledger::{Answer, Command};
 use tokio::sync::oneshot;
 
 use crate::agents::Deed;
-use crate::answer::{self, Asked, Refusal, json};
+use crate::answer::{self, Refusal, json};
 use crate::answers::public_document;
-use crate::apart::{Asker, long};
+use crate::apart::long;
 use crate::attest;
 use crate::auth::Credentials;
 pub(crate) use crate::body::read_body;
-use crate::body::read_unproven;
 use crate::register::Registration;
-use crate::request::{Body, Question, malformed};
+use crate::request::{Body, malformed};
+use crate::rulings::RulingPath;
 use crate::runs::RunDeed;
 use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry, workflows};
 
 /// The description of the service.
 pub const OPENAPI: &str = include_str!("openapi.json");
-
-const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// The longest Idempotency-Key.
-const KEY_BYTES_MAX: usize = 255;
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
@@ -181,14 +175,14 @@ async fn budget(State(service): State<Arc<Service>>, path: Parts<String>, header
 
 async fn verify(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Response {
     match parts(path) {
-        Ok(id) => service.rule(Door::Verify, id, String::new(), request).await,
+        Ok(id) => service.rule(RulingPath { door: Door::Verify, id, tool: String::new() }, request).await,
         Err(refusal) => refusal.decided().into_response(),
     }
 }
 
 async fn tool(State(service): State<Arc<Service>>, path: Parts<(String, String)>, request: Request) -> Response {
     match parts(path) {
-        Ok((id, tool)) => service.rule(Door::Tools, id, tool, request).await,
+        Ok((id, tool)) => service.rule(RulingPath { door: Door::Tools, id, tool }, request).await,
         Err(refusal) => refusal.decided().into_response(),
     }
 }
@@ -207,12 +201,17 @@ impl Service {
         self.metrics.requests.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// The agent with an id. What is not at hand is read where waiting for the disk holds nobody up.
     pub(crate) fn find_agent(&self, id: &str) -> Result<Option<Arc<Agent>>, Refusal> {
         // No id is longer; what is, is not looked up.
         if id.len() > 64 {
             return Ok(None);
         }
-        let found = self.gate.ledger().agent(id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let ledger = self.gate.ledger();
+        let found = match ledger.agent_at_hand(id) {
+            Some(agent) => Some(agent),
+            None => long(|| ledger.agent(id)).map_err(|_| Refusal::of_code(Code::FaultStore))?,
+        };
         self.note(|note| note.agent_id = found.as_ref().map(|agent| agent.profile.agent_id.clone()));
         Ok(found)
     }
@@ -232,181 +231,6 @@ impl Service {
             let _ = sender.send(answer);
         });
         receiver.await.unwrap_or(Answer::Fault(Code::FaultInternal))
-    }
-
-    /// A ruling: authenticate, read, screen, verify, submit, render.
-    async fn rule(&self, door: Door, id: String, tool: String, request: Request) -> Response {
-        self.count_request();
-        let credentials = Credentials::read(request.headers());
-        let agent = self.find_agent(&id);
-        // A token in the body is known once the body is read; it is counted then.
-        let early = if credentials.names_agent() || !matches!(agent, Ok(Some(_))) {
-            let known = agent.as_ref().ok().and_then(Option::as_deref);
-            let key = credentials.agent_token(None).filter(|token| known.is_some_and(|agent| agent.has_token(*token)));
-            match self.limit(key) {
-                Ok(verdict) => Some(verdict),
-                Err((verdict, refusal)) => return verdict.tell(refusal.decided().into_response()),
-            }
-        } else {
-            None
-        };
-        let response = match agent.and_then(|agent| agent.ok_or_else(Refusal::unknown_agent)) {
-            Ok(agent) => self.try_rule(door, &agent, &credentials, &id, &tool, request).await,
-            Err(refusal) => Err(refusal),
-        };
-        let response = response.unwrap_or_else(|refusal| {
-            self.count_stranger(&refusal);
-            refusal.decided().into_response()
-        });
-        match early {
-            Some(verdict) => verdict.tell(response),
-            None => response,
-        }
-    }
-
-    /// Counts a request that proved no identity.
-    pub(crate) fn count_stranger(&self, refusal: &Refusal) {
-        if matches!(refusal.code(), Code::AgentUnknown | Code::AgentToken) {
-            self.gate.ledger().count_unauthenticated(refusal.code());
-        }
-    }
-
-    async fn try_rule(
-        &self,
-        door: Door,
-        agent: &Agent,
-        credentials: &Credentials,
-        id: &str,
-        tool: &str,
-        request: Request,
-    ) -> Answered {
-        let opened_at = self.gate.ledger().size();
-        // Header credentials are checked before the body is read.
-        if credentials.names_agent() {
-            let token = credentials.agent_token(None).filter(|token| agent.has_token(*token));
-            token.ok_or_else(Refusal::wrong_token)?;
-        }
-        let key = idempotency_key(request.headers());
-        // Only a request that can be asked again is compared with others.
-        let path = matches!(key, Ok(Some(_))).then(|| request.uri().path().to_owned()).unwrap_or_default();
-        let bytes = if credentials.names_agent() {
-            read_body(request).await
-        } else {
-            // It is counted before it takes more room than others, and not only once it is there.
-            read_unproven(request, || self.limit(None).map(|_| ()).map_err(|(_, refusal)| refusal)).await
-        };
-        let length = bytes.as_ref().map_or(0, |bytes| bytes.len());
-        let of_agent = || Asker::Agent(id.to_owned());
-        let asker = || if credentials.names_agent() { of_agent() } else { Asker::Stranger };
-        let mut turn = self.turn_if_long(asker, length).await?;
-        let read = || bytes.as_ref().map_err(Refusal::clone).and_then(|bytes| Body::read(bytes));
-        let body = match if turn.is_some() { long(read) } else { read() } {
-            Ok(body) => body,
-            // Without a token in the headers nobody is known to have asked.
-            // A server that has no room says nothing about the agent.
-            Err(refusal) if refusal.code() == Code::FaultBusy => return Err(refusal),
-            Err(refusal) => {
-                drop(turn);
-                return match credentials.agent_token(None) {
-                    Some(token) => Ok(self.record_malformed(agent, token, &refusal, door).await),
-                    None => match self.limit(None) {
-                        Ok(verdict) => Ok(verdict.tell(refusal.decided().into_response())),
-                        Err((verdict, refusal)) => Ok(verdict.tell(refusal.decided().into_response())),
-                    },
-                };
-            }
-        };
-        let token = credentials.agent_token(body.agent_token()).filter(|token| agent.has_token(*token));
-        if !credentials.names_agent()
-            && let Err((verdict, refusal)) = self.limit(token)
-        {
-            return Ok(verdict.tell(refusal.decided().into_response()));
-        }
-        let token = token.ok_or_else(Refusal::wrong_token)?;
-        if turn.is_some() && !credentials.names_agent() {
-            // From here on it is known whose work it is.
-            drop(turn.take());
-            turn = self.turn_if_long(of_agent, length).await?;
-        }
-        let bundle = self.gate.bundle();
-        let read = || {
-            key.and_then(|key| {
-                let question = match door {
-                    Door::Verify => body.verify(id, &bundle),
-                    Door::Tools | Door::Call => body.tool(id, tool, &bundle),
-                };
-                question.map(|question| (question, key))
-            })
-        };
-        let read = if turn.is_some() { long(read) } else { read() };
-        let (Question { mut facts, action }, key) = match read {
-            Ok(read) => read,
-            Err(refusal) => {
-                drop(turn);
-                return Ok(self.record_malformed(agent, token, &refusal, door).await);
-            }
-        };
-        facts.opened_at = opened_at;
-        let idempotency = key.map(|key| Idempotency { key, request: body.digest(&path) });
-        let reservation = if facts.dry_run { None } else { self.gate.reserve(&facts, id) };
-        if reservation.is_none() && !facts.dry_run && idempotency.is_none() {
-            drop(turn);
-            let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
-            return Ok(self.record_malformed(agent, token, &refusal, door).await);
-        }
-        let mut asked = Asked { door, action: Some(action), attestation: None };
-        let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
-        let asking = Asking { agent, token, facts, action, idempotency, text };
-        let command = self.prepare(&asking, length, turn).await?;
-        let mut answer = self.submit(command).await;
-        if let Answer::NeedsEvidence(bundle) = &answer {
-            let command = self.prepare_again(&asking, bundle).await?;
-            answer = self.submit(command).await;
-            if matches!(answer, Answer::NeedsEvidence(_)) {
-                answer = Gate::without_evidence();
-            }
-        }
-        drop(reservation);
-        self.count_decision(&answer);
-        asked.attestation = self.attest(&answer, &asked)?;
-        Ok(answer::ruling(answer, &asked))
-    }
-
-    /// Every request of an authenticated agent is on record, one that cannot be asked too.
-    async fn record_malformed(&self, agent: &Agent, token: Digest, refusal: &Refusal, door: Door) -> Response {
-        let (code, message) = (refusal.code(), refusal.message().to_owned());
-        let command = Command::Rule(Box::new(RuleCommand {
-            agent: agent.profile.agent_id.clone(),
-            token,
-            request: LedgerRequest::Malformed { code, message },
-            idempotency: None,
-            corrected: None,
-            text: None,
-        }));
-        let answer = self.submit(command).await;
-        self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, action: None, attestation: None })
-    }
-
-    fn count_decision(&self, answer: &Answer) {
-        if let Answer::Recorded(recorded) = answer
-            && let EntryBody::Ruled(ruled) = &recorded.entry.body
-        {
-            self.metrics.count(ruled.ruling.decision);
-            self.note(|note| note.ruled(recorded, ruled));
-        }
-    }
-}
-
-fn idempotency_key(headers: &HeaderMap) -> Result<Option<Digest>, Refusal> {
-    let mut keys = headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes);
-    match keys.next() {
-        None => Ok(None),
-        Some(key) if !keys.all(|other| other == key) => Err(malformed("there are two Idempotency-Keys")),
-        Some(key) if key.is_empty() || key.len() > KEY_BYTES_MAX => {
-            Err(malformed(format!("Idempotency-Key has 1 to {KEY_BYTES_MAX} bytes")))
-        }
-        Some(key) => Ok(Some(Digest::of_bytes(key))),
     }
 }
 

@@ -20,6 +20,7 @@ use interlock_runtime::ledger::{Answer, Command, Enrolment, RunChange};
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};
+use crate::apart::long;
 use crate::auth::Credentials;
 use crate::hooks::state_object;
 use crate::query::Query;
@@ -114,7 +115,7 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
     if session.as_ref().is_some_and(|session| session.chars().count() > SESSION_CHARS_MAX) {
         return Err(malformed(format!("session has at most {SESSION_CHARS_MAX} characters")));
     }
-    let workflow = present(root, "workflow").map(|workflow| service.wanted_workflow(workflow)).transpose()?;
+    let workflow = present(root, "workflow").map(|workflow| long(|| service.wanted_workflow(workflow))).transpose()?;
     let agent = service.enrol_coding_agent(host, &project, &by).await?;
     if let Some(wanted) = workflow {
         let run_id = format!("run_{}", service.random_hex()?.chars().take(32).collect::<String>());
@@ -167,7 +168,7 @@ pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<Str
             let body = Body::read(&bytes)?;
             only(body.root(), &["state", "reason"])?;
             let state = needed(body.root(), "state")?;
-            service.check_state(&agent, &state)?;
+            long(|| service.check_state(&agent, &state))?;
             steered(Steer::Force(state), reason(body.root(), "reason")?)
         }
         RunDeed::Pause => {
@@ -178,7 +179,9 @@ pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<Str
             let until = service.gate.ledger().now().saturating_add(seconds.saturating_mul(1_000));
             steered(Steer::Pause(until), reason(body.root(), "reason")?)
         }
-        RunDeed::Allow => RunChange::Allow(Box::new(service.allowance(&agent, &Body::read(&bytes)?, by.clone())?)),
+        RunDeed::Allow => {
+            RunChange::Allow(Box::new(long(|| service.allowance(&agent, &Body::read(&bytes)?, by.clone()))?))
+        }
         RunDeed::Disallow => {
             let body = Body::read(&bytes)?;
             only(body.root(), &["allowance_id"])?;

@@ -27,6 +27,8 @@ pub struct CallAsking<'a> {
     pub facts: Facts,
     /// Projects in which refusals hold, if in that of its session they do not.
     pub held: &'a [String],
+    /// The agents of other hosts that work in the same files.
+    pub beside: Vec<String>,
     /// The call.
     pub call: &'a Call,
     /// Where it is made.
@@ -75,6 +77,7 @@ impl Gate {
             facts: Box::new(asking.facts.clone()),
             evidence: evidence.flatten(),
             text: asking.text.clone(),
+            beside: asking.beside.clone(),
         })))
     }
 }

@@ -31,16 +31,6 @@ const HOSTS_MAX: usize = 1_024;
 /// How many runs are read at a time.
 const PAGE: usize = 256;
 
-/// The hosts whose agents work in the same files.
-pub const HOSTS: [&str; 4] = ["claude-code", "codex", "cursor", "gemini"];
-
-/// The agents of the other hosts in the project of a coding agent, whether there are any or not.
-pub fn beside(profile: &Profile) -> Vec<String> {
-    let (Some(own), Some(project)) = (&profile.framework, &profile.description) else { return Vec::new() };
-    let is_ours = HOSTS.contains(&own.as_str());
-    HOSTS.iter().filter(|host| is_ours && **host != own).map(|host| agent_id(host, project)).collect()
-}
-
 /// The id of the agent that is this host's in this project.
 pub fn agent_id(host: &str, project: &str) -> String {
     let digest = Digest::of(&["coding agent\n", host, "\n", project]).bytes();
@@ -202,19 +192,43 @@ impl Projects {
         }
     }
 
-    /// The projects in which refusals hold for a host: its own, and those of others where it is not known itself.
-    pub fn held(&self, ledger: &Ledger, host: &str) -> Result<Vec<String>, StoreFault> {
+    /// The agents of the other hosts that work in the same files.
+    pub fn beside(&self, ledger: &Ledger, host: &str, project: &str) -> Result<Vec<String>, StoreFault> {
+        self.with_known(ledger, |known| {
+            let others = known.iter().filter(|(of, there)| of != host && there == project);
+            others.map(|(of, there)| agent_id(of, there)).collect()
+        })
+    }
+
+    /// Whether refusals hold for any host in any project.
+    pub fn hold_anywhere(&self, ledger: &Ledger) -> Result<bool, StoreFault> {
+        self.with_known(ledger, |known| {
+            known.iter().any(|(host, project)| Known::look_up(ledger, host, project) == Known::Enforced)
+        })
+    }
+
+    fn with_known<T>(
+        &self,
+        ledger: &Ledger,
+        look: impl FnOnce(&BTreeSet<(String, String)>) -> T,
+    ) -> Result<T, StoreFault> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match &mut *known {
+        Ok(look(match &mut *known {
             Some(known) => known,
             unread @ None => unread.insert(all_projects(ledger)?),
-        };
+        }))
+    }
+
+    /// The projects in which refusals hold for a host: its own, and those of others where it is not known itself.
+    pub fn held(&self, ledger: &Ledger, host: &str) -> Result<Vec<String>, StoreFault> {
         let here = |of: &str, project: &str| Known::look_up(ledger, of, project);
         let holds = |(of, project): &&(String, String)| {
             here(of, project) == Known::Enforced && (of == host || here(host, project) != Known::Observed)
         };
-        let held: BTreeSet<&String> = known.iter().filter(holds).map(|(_, project)| project).collect();
-        Ok(held.into_iter().cloned().collect())
+        self.with_known(ledger, |known| {
+            let held: BTreeSet<&String> = known.iter().filter(holds).map(|(_, project)| project).collect();
+            held.into_iter().cloned().collect()
+        })
     }
 }
 

@@ -68,6 +68,8 @@ pub mod registered;
 pub mod startup;
 #[cfg(feature = "ledger")]
 pub mod state_commit;
+#[cfg(feature = "ledger")]
+pub mod tool_door;
 
 pub use commit::{Committed, PreparedCommit, StateFiles};
 pub use platform::{HeldDirectory, HeldRoot};

@@ -56,7 +56,7 @@ pub fn commit_recorded(
         }
         Answer::Blocked(denial) => return Err(CommitRefusal::Blocked(*denial)),
         Answer::Refused(code) | Answer::Fault(code) => return Err(CommitRefusal::Fault(code)),
-        Answer::NeedsEvidence(_) | Answer::BudgetSpent(_) | Answer::Stale(_) | Answer::Done => {
+        Answer::NeedsEvidence(_) | Answer::BudgetSpent(_) | Answer::Stale(_) | Answer::Passed(_) | Answer::Done => {
             return Err(CommitRefusal::Fault(Code::FaultInternal));
         }
     };

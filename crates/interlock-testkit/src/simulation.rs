@@ -405,7 +405,7 @@ impl World {
         }
         if self.random.one_in(4) {
             let place = self.random.below(commands.len() + 1);
-            commands.insert(place, Command::CountRefusals);
+            commands.insert(place, Command::CountRepeats);
         }
         if self.random.one_in(25) {
             let bundle = Arc::clone(&self.bundles[self.random.below(2)]);
@@ -582,7 +582,7 @@ impl World {
     }
 
     fn check(mut self) -> Result<Summary, String> {
-        self.batch(vec![Command::CountRefusals]);
+        self.batch(vec![Command::CountRepeats]);
         let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
         let report = verify(reader.as_mut(), None, self.now, &mut |_, _| {}).map_err(|fault| fault.to_string())?;
         if !report.findings.is_empty() {

@@ -11,6 +11,9 @@
 //! | steps, replays and loops | `conversation.rs` |
 //! | limits and charges | `budget.rs` |
 //! | what waits for a person | `ticket.rs` |
+//! | whether what was refused runs all the same | `enforcement.rs` |
+//! | what goes on without a ruling of its own | `pass.rs` |
+//! | transitions, requests for trust, executions | `transition.rs`, `trust_request.rs`, `execution.rs` |
 //! | when trust falls by itself | `record.rs` |
 //! | CTX and STATE-001..004 | `context.rs` |
 
@@ -20,11 +23,16 @@ mod call;
 mod context;
 mod conversation;
 mod decide;
+mod enforcement;
+mod execution;
 mod facts;
 mod matrix;
+mod pass;
 mod record;
 mod registry;
 mod ticket;
+mod transition;
+mod trust_request;
 mod vocabulary;
 
 pub use agent::{Agent, AgentKind, AgentStatus, Mode, Permissions, Profile, TrustCost};
@@ -35,10 +43,13 @@ pub use conversation::{Conversation, STEPS_MAX};
 pub use decide::{
     ErrorDetails, Figures, NeedsEvidence, Ruling, RulingError, Verification, decide, is_violation, price_of, screen,
 };
+pub use enforcement::is_observed;
+pub use execution::{Executable, ExecutionRuling, decide_execution};
 pub use facts::{
     ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, PhaseEvidence, fingerprint,
     fingerprints,
 };
+pub use pass::{PassAsked, PassCount, PassKind, PassRuling, decide_pass, decide_unread};
 pub(crate) use record::Counted;
 pub use record::{Record, TrustCause};
 pub use registry::{Category, Registered, Registry, RegistryError};
@@ -46,5 +57,7 @@ pub use ticket::{
     Actor, Merits, OpenTicket, Resolution, Stale, Ticket, TicketKind, TicketRefusal, TicketStatus, TicketSubject,
     Verdict, WaitingAction, WaitingTransition, WaitingTrust,
 };
+pub use transition::decide_transition;
+pub use trust_request::check_trust_request;
 pub(crate) use vocabulary::words;
 pub use vocabulary::{Decision, Engine, Millis, Risk, Status, Trust, UsdMicros};

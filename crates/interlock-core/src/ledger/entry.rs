@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::refusals::RefusalsRepeated;
 use super::run_entry::{
-    AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Transitioned, TurnEnded,
+    AllowanceGiven, AllowanceTaken, CallEndReported, Passed, RunStarted, RunSteered, SessionBound, Transitioned,
+    TurnEnded,
 };
 use super::workflows::WorkflowRegistered;
 use crate::action::{
@@ -17,7 +18,7 @@ use crate::digest::Digest;
 use crate::json;
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 /// Rises whenever `decide` may answer differently.
 pub const RULES: u32 = 5;
 
@@ -107,6 +108,8 @@ pub enum EntryKind {
     WorkflowRegistered,
     /// Refusals of an agent that are like earlier ones, counted.
     RefusalsRepeated,
+    /// What went on without a ruling of its own, counted.
+    Passed,
 }
 
 /// What an entry says.
@@ -167,6 +170,8 @@ pub enum Body {
     WorkflowRegistered(Box<WorkflowRegistered>),
     /// Refusals of an agent that are like earlier ones, counted.
     RefusalsRepeated(RefusalsRepeated),
+    /// What went on without a ruling of its own, counted.
+    Passed(Passed),
 }
 
 impl Body {
@@ -199,6 +204,7 @@ impl Body {
             Body::AllowanceTaken(_) => EntryKind::AllowanceTaken,
             Body::WorkflowRegistered(_) => EntryKind::WorkflowRegistered,
             Body::RefusalsRepeated(_) => EntryKind::RefusalsRepeated,
+            Body::Passed(_) => EntryKind::Passed,
         }
     }
 
@@ -241,7 +247,8 @@ impl Body {
             | Body::AllowanceGiven(_)
             | Body::AllowanceTaken(_)
             | Body::WorkflowRegistered(_)
-            | Body::RefusalsRepeated(_) => None,
+            | Body::RefusalsRepeated(_)
+            | Body::Passed(_) => None,
         }
     }
 

@@ -95,7 +95,8 @@ impl MeritsCount {
             | Body::SessionBound(_)
             | Body::AllowanceGiven(_)
             | Body::AllowanceTaken(_)
-            | Body::WorkflowRegistered(_) => {}
+            | Body::WorkflowRegistered(_)
+            | Body::Passed(_) => {}
             Body::RefusalsRepeated(repeated) => {
                 self.merits.since = entry.at;
                 for repeat in repeated.repeats.iter().filter(|repeat| repeat.counted) {

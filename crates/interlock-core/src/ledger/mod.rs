@@ -31,8 +31,8 @@ pub use proof::{
 pub use proof_text::{Claim, PROOF_FORMAT, Proof, ProofError};
 pub use refusals::{Likeness, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
 pub use run_entry::{
-    AllowanceGiven, AllowanceTaken, CallEndReported, RunStarted, RunSteered, SessionBound, Steer, TransitionOutcome,
-    Transitioned, TurnEnded,
+    AllowanceGiven, AllowanceTaken, CallEndReported, Passed, RunStarted, RunSteered, SessionBound, Steer,
+    TransitionOutcome, Transitioned, TurnEnded,
 };
 pub use tree::{Frontier, leaf_hash};
 pub use workflows::{WorkflowHead, WorkflowRegistered, apply_workflow_registered};

@@ -269,7 +269,8 @@ pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, ind
         | Body::SigningKeyRotated(_)
         | Body::Transitioned(_)
         | Body::WorkflowRegistered(_)
-        | Body::RefusalsRepeated(_) => {}
+        | Body::RefusalsRepeated(_)
+        | Body::Passed(_) => {}
     }
     Ok(())
 }
@@ -425,7 +426,8 @@ pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
         | Body::TurnEnded(_)
         | Body::SessionBound(_)
         | Body::AllowanceGiven(_)
-        | Body::AllowanceTaken(_) => {}
+        | Body::AllowanceTaken(_)
+        | Body::Passed(_) => {}
         Body::Registered(_)
         | Body::Ruled(_)
         | Body::BundleActivated(_)

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{Actor, Millis};
+use crate::action::{Actor, Millis, PassCount};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::workflow::{Allowance, Context, HostSeen, OpenCall};
+use crate::workflow::{Allowance, Context, HostSeen, OpenCall, TransitionAsked, Workflow};
 
 /// A workflow was put in force for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +37,16 @@ pub enum Steer {
     Pause(Millis),
     /// Another agent of the same project changes files: what was observed of them counts no more.
     Changed,
+}
+
+impl Steer {
+    /// Whether a run may be steered so: a state that its workflow does not have is none to go on in.
+    pub fn is_possible(&self, workflow: Option<&Workflow>) -> bool {
+        match self {
+            Steer::Force(state) => workflow.is_some_and(|workflow| workflow.find(state).is_some()),
+            Steer::Stop | Steer::Thaw | Steer::Pause(_) | Steer::Changed => true,
+        }
+    }
 }
 
 /// An operator moved, stopped or freed a run.
@@ -72,6 +82,13 @@ pub struct Transitioned {
     pub expected_revision: Option<u64>,
     /// What became of it.
     pub outcome: TransitionOutcome,
+}
+
+impl Transitioned {
+    /// What was asked.
+    pub fn asked(&self) -> TransitionAsked<'_> {
+        TransitionAsked { event: &self.event, data: &self.data, expected_revision: self.expected_revision }
+    }
 }
 
 /// What became of a transition.
@@ -194,4 +211,13 @@ pub struct AllowanceTaken {
     pub allowance_id: String,
     /// Who.
     pub by: Actor,
+}
+
+/// What went on without a ruling of its own since the last such entry. The first of its kind is written down before it is
+/// answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Passed {
+    /// By what it was.
+    pub passes: Vec<PassCount>,
 }

@@ -36,6 +36,7 @@ impl LedgerOutbox {
             | Answer::BudgetSpent(_)
             | Answer::Stale(_)
             | Answer::Refused(_)
+            | Answer::Passed(_)
             | Answer::Fault(_) => Err("the ledger is not available".to_owned()),
         }
     }

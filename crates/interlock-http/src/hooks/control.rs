@@ -1,19 +1,17 @@
 //! The control tools: where a run stands, and the event that moves it.
 
 use interlock_core::json::{self, Json, Limits, quote};
-use interlock_core::ledger::{Body, TransitionOutcome};
+use interlock_core::ledger::{TransitionOutcome, Transitioned};
 use interlock_core::workflow::{Context, Ended, Outcome, State, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
-use interlock_runtime::coding_agents::{Known, agent_id, project_of};
-use interlock_runtime::ledger::{Answer, Command, TransitionCommand};
 
-use super::{Hooks, Trouble};
+use super::Hooks;
 use crate::write::Object;
 
 /// What a control server asks.
-struct Asked {
+struct ControlAsked {
     project: String,
     request: Request,
 }
@@ -26,65 +24,46 @@ enum Request {
 impl Hooks {
     /// Answers a control tool: a JSON object, and whether it is a refusal.
     pub(super) fn control(&self, host: Host, bytes: &[u8]) -> Result<(bool, String), String> {
-        let asked = read(bytes)?;
-        let ledger = self.gate().ledger();
-        let known = |path: &str| Known::look_up(ledger, host.as_str(), path);
-        let project = project_of(std::path::Path::new(&asked.project), known).ok_or("there is no such directory")?;
-        let agent = agent_id(host.as_str(), &project);
-        let answered = match asked.request {
-            Request::GetState => {
-                self.gate().standing(&agent).map_err(Trouble::from).map(|standing| match &standing.run.position {
-                    Some(_) => (false, state_object(&standing)),
-                    None => (true, no_run(&standing)),
-                })
+        let ControlAsked { project, request } = read(bytes)?;
+        let place = self.door.place_in(host.as_str(), &project).ok_or("there is no such directory")?;
+        let answered = match request {
+            Request::GetState => self.door.standing(&place).map(|standing| match &standing.run.position {
+                Some(_) => (false, state_object(&standing)),
+                None => (true, no_run(&standing)),
+            }),
+            Request::Transition { event, data, expected_revision } => {
+                let made = self.door.transition(host.as_str(), &place, event, data, expected_revision);
+                made.and_then(|made| self.door.standing(&place).map(|standing| transition_object(&made, &standing)))
             }
-            Request::Transition { event, data, expected_revision } => self.make_transition(
-                &agent,
-                host,
-                &project,
-                TransitionCommand { agent: agent.clone(), event, data, expected_revision },
-            ),
         };
-        answered.map_err(|trouble| super::words::trouble(&trouble))
+        answered.map_err(|fault| super::words::fault(&fault))
     }
+}
 
-    fn make_transition(
-        &self,
-        agent: &str,
-        host: Host,
-        project: &str,
-        command: TransitionCommand,
-    ) -> Result<(bool, String), Trouble> {
-        if self.gate().ledger().agent(agent)?.is_none() {
-            self.enrol(host.as_str(), project)?;
+/// What a transition led to, and whether it was refused.
+fn transition_object(made: &Transitioned, standing: &Standing) -> (bool, String) {
+    let state = current(standing);
+    match &made.outcome {
+        TransitionOutcome::Moved { from, to } => {
+            let object = Object::new().raw("transitioned", true).text("from", from).text("to", to);
+            (false, told(object, standing, state).end())
         }
-        let answer = self.submit(Command::Transition(Box::new(command)));
-        let Answer::Recorded(recorded) = &answer else { return Err(super::trouble_of(&answer)) };
-        let Body::Transitioned(made) = &recorded.entry.body else { return Err(Trouble::Refused(Code::FaultInternal)) };
-        let standing = self.gate().standing(agent)?;
-        let state = current(&standing);
-        Ok(match &made.outcome {
-            TransitionOutcome::Moved { from, to } => {
-                let object = Object::new().raw("transitioned", true).text("from", from).text("to", to);
-                (false, told(object, &standing, state).end())
-            }
-            TransitionOutcome::Parked { approval_id, from, to, message, .. } => {
-                let object = Object::new()
-                    .raw("transitioned", false)
-                    .text("from", from)
-                    .text("to", to)
-                    .text("approval_id", approval_id)
-                    .optional_text("approval_message", message.as_deref());
-                (false, told(object, &standing, state).end())
-            }
-            TransitionOutcome::Refused { code, message, unmet } => {
-                let unmet: Vec<String> = unmet.iter().map(|guard| quote(guard)).collect();
-                let object = refusal(*code, message, &standing)
-                    .raw("unmet", format!("[{}]", unmet.join(",")))
-                    .text("decision_id", &made.decision_id);
-                (true, object.end())
-            }
-        })
+        TransitionOutcome::Parked { approval_id, from, to, message, .. } => {
+            let object = Object::new()
+                .raw("transitioned", false)
+                .text("from", from)
+                .text("to", to)
+                .text("approval_id", approval_id)
+                .optional_text("approval_message", message.as_deref());
+            (false, told(object, standing, state).end())
+        }
+        TransitionOutcome::Refused { code, message, unmet } => {
+            let unmet: Vec<String> = unmet.iter().map(|guard| quote(guard)).collect();
+            let object = refusal(*code, message, standing)
+                .raw("unmet", format!("[{}]", unmet.join(",")))
+                .text("decision_id", &made.decision_id);
+            (true, object.end())
+        }
     }
 }
 
@@ -171,7 +150,7 @@ fn refusal(code: Code, reason: &str, standing: &Standing) -> Object {
         .raw("revision", standing.run.revision)
 }
 
-fn read(bytes: &[u8]) -> Result<Asked, String> {
+fn read(bytes: &[u8]) -> Result<ControlAsked, String> {
     let document = json::parse_bytes(bytes, &Limits::STATE).map_err(|error| error.to_string())?;
     let root = document.root();
     let members = root.as_object().ok_or("an object is needed")?;
@@ -205,5 +184,5 @@ fn read(bytes: &[u8]) -> Result<Asked, String> {
         }
         (Some(_), Some(_)) | (None, None) => return Err("`get_state` or `transition`, and one of them".to_owned()),
     };
-    Ok(Asked { project: project.text().to_owned(), request })
+    Ok(ControlAsked { project: project.text().to_owned(), request })
 }

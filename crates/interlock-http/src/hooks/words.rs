@@ -8,8 +8,7 @@ use interlock_core::{Code, display};
 use interlock_hosts::Kind;
 use interlock_runtime::call_gate::Standing;
 use interlock_runtime::call_policy::GIT_SETTING;
-
-use super::Trouble;
+use interlock_runtime::tool_door::DoorFault;
 
 pub(super) const SUBAGENT: &str =
     "Interlock: a subagent works within the phase it was started in; only the main agent makes transitions";
@@ -18,13 +17,13 @@ pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
 }
 
-pub(super) fn trouble(trouble: &Trouble) -> String {
-    match trouble {
-        Trouble::Unreadable(reason) => unreadable(reason),
-        Trouble::Refused(code) => {
+pub(super) fn fault(fault: &DoorFault) -> String {
+    match fault {
+        DoorFault::Unreadable(reason) => unreadable(reason),
+        DoorFault::Refused(code) => {
             format!("Interlock refused this ({code}: {}). A person can run `interlock explain {code}`.", code.title())
         }
-        Trouble::Store => {
+        DoorFault::Store(_) => {
             "Interlock could not record this, so it is refused (INTERLOCK-FAULT-002). A person can run `interlock \
              doctor`."
                 .to_owned()

@@ -5,7 +5,6 @@ mod beside;
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{
@@ -282,25 +281,17 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
         findings: Vec::new(),
     };
     let mut findings = Findings::default();
-    let mut bundles: HashMap<Digest, Arc<Bundle>> = HashMap::new();
     for_each_entry(reader, size, progress, |index, bytes| {
         let entry = match Entry::from_bytes(bytes) {
             Ok(entry) => entry,
             Err(error) => return findings.add(format!("entry {index}: {error}")),
         };
-        if let Some(text) = entry.body.activated() {
-            match Bundle::from_text(text) {
-                Ok(bundle) => drop(bundles.insert(bundle.digest(), Arc::new(bundle))),
-                Err(error) => findings.add(format!("entry {index}: {error}")),
-            }
-        }
         let decide_again = |moment: &Moment<'_>, ruled: &Ruled| {
             let Some(facts) = &ruled.facts else {
                 replay.malformed = replay.malformed.saturating_add(1);
                 return;
             };
-            let recorded = bundles.get(&ruled.bundle).map(AsRef::as_ref);
-            let bundle = other.or(recorded);
+            let bundle = other.or(moment.bundle);
             let decided = bundle.and_then(|bundle| {
                 let evidence = ruled.evidence.clone().map(|mut evidence| {
                     if other.is_some() {

@@ -24,15 +24,14 @@ pub use command::{
 };
 pub use refusals::Refusals;
 pub use runs::Workflows;
-pub(super) use runs::{can_be_steered, decide_transition};
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Agent, AgentStatus, Charge, Conversation, Decision, Evidence, Facts, Figures, Millis, Mode, Ruling, RulingError,
-    Status, Ticket, decide, is_violation, price_of,
+    Agent, AgentStatus, Charge, Conversation, Decision, Facts, Figures, Millis, Ruling, RulingError, Status, Ticket,
+    decide, is_observed, is_violation, price_of,
 };
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
@@ -213,7 +212,7 @@ impl Batch<'_> {
             Command::CountUnauthenticated(counts) => {
                 self.append(Entry::new(None, self.state.clock, Body::Unauthenticated(counts)))
             }
-            Command::CountRefusals => self.count_refusals(),
+            Command::CountRepeats => self.count_repeats(),
             Command::Resolve { approval_id, verdict, by, reason } => self.resolve(&approval_id, verdict, by, reason),
             Command::RequestTrust(request) => self.request_trust(*request),
             Command::Execute(execution) => self.execute(*execution),
@@ -226,6 +225,8 @@ impl Batch<'_> {
             }
             Command::Enrol(enrolment) => self.enrol(*enrolment),
             Command::Call(command) => self.call(*command),
+            Command::Pass { agent, pass } => self.pass(&agent, pass),
+            Command::PassUnread { holds } => self.pass_unread(holds),
             Command::Transition(command) => self.transition(*command),
             Command::ChangeRun { agent, change } => self.change_run(&agent, change),
             Command::RegisterWorkflow { workflow, by } => self.register_workflow(&workflow, by),
@@ -284,7 +285,7 @@ impl Batch<'_> {
                     decision_id: self.decision_id()?,
                     bundle: bundle.digest(),
                     violation: is_violation(bundle, &agent, &facts, evidence.as_ref(), &ruling),
-                    observed: self.is_observed(&agent, &ruling, None),
+                    observed: is_observed(bundle, &agent, None, evidence.as_ref(), &ruling, now),
                     ticket: self.ticket_of(&facts, &ruling, now)?,
                     text: None,
                     facts: None,
@@ -364,14 +365,6 @@ impl Batch<'_> {
             expires_at: now.saturating_add(bundle.ticket_expiry_ms()),
             charge: price_of(bundle, facts),
         }))
-    }
-
-    /// Observe mode covers rulings alone: who may not ask at all is refused in any mode. That of an agent ends where a
-    /// project begins in which refusals hold.
-    fn is_observed(&self, agent: &Agent, ruling: &Ruling, evidence: Option<&Evidence>) -> bool {
-        let by_agent = agent.mode == Mode::Observe && !runs::is_held(evidence);
-        let observes = by_agent || self.state.bundle.mode() == Mode::Observe;
-        observes && ruling.error.as_ref().is_none_or(|error| error.code != Code::AgentSuspended)
     }
 
     /// The text of a request, if it is to be kept.

@@ -95,7 +95,8 @@ pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Mil
         | Body::SessionBound(_)
         | Body::AllowanceGiven(_)
         | Body::AllowanceTaken(_)
-        | Body::WorkflowRegistered(_) => return None,
+        | Body::WorkflowRegistered(_)
+        | Body::Passed(_) => return None,
     };
     // An entry is worth one event at most, and the first entry none: ids begin after 0.
     let id = index;

@@ -1,9 +1,14 @@
 //! The rows that follow from the entries, folded with the same functions the writer uses; and what cannot follow.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use interlock_core::action::{Agent, Conversation, Figures, Ticket, TicketSubject, Verdict};
+use interlock_core::Digest;
+use interlock_core::action::{
+    Agent, Conversation, Executable, Figures, Ticket, TicketSubject, Verdict, check_trust_request, decide_execution,
+    decide_transition, is_observed,
+};
+use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
     Body, Entry, OperatorKey, RefusalKind, Ruled, StateHead, TransitionOutcome, TrustChanged, WorkflowHead,
     WorkflowRegistered, apply_executed, apply_registered, apply_repeated, apply_resolved, apply_resolved_run,
@@ -11,12 +16,11 @@ use interlock_core::ledger::{
     apply_trust_requested, apply_workflow_registered,
 };
 use interlock_core::workflow::{Run, Workflow};
-use interlock_core::{Code, Digest};
-
-use super::batch::{can_be_steered, decide_transition};
 
 /// What a ruling was decided on.
 pub(super) struct Moment<'a> {
+    /// The bundle it was decided under, if it was ever in force.
+    pub(super) bundle: Option<&'a Bundle>,
     pub(super) agent: &'a Agent,
     pub(super) conversation: &'a Conversation,
     /// What was known of the agent's calls; of tool calls only.
@@ -38,10 +42,12 @@ pub(super) struct Fold {
     pub(super) registered: HashMap<String, WorkflowHead>,
     /// Workflows by the SHA-256 of their text.
     workflows: HashMap<Digest, Arc<Workflow>>,
-    /// Tickets by the ruling that opened them; in observe mode one need not be spent.
-    opened: HashMap<u64, String>,
-    /// Rulings that opened a ticket in observe mode.
-    observed: HashSet<u64>,
+    /// Bundles that were put into force.
+    bundles: HashMap<Digest, Arc<Bundle>>,
+    /// The one in force.
+    in_force: Option<Arc<Bundle>>,
+    /// Rulings by which something can be executed, with the tickets that some of them opened.
+    executable: HashMap<u64, (Executable, Option<String>)>,
     /// Refusals that are written out, with whose they are: those that later ones may be like.
     refusals: HashMap<u64, (String, RefusalKind)>,
     /// Changes of trust that the next entry of the agent must be.
@@ -114,7 +120,22 @@ impl Fold {
                 Some(_) | None => wrong("there is no such key to revoke"),
             },
             Body::WorkflowRegistered(registered) => self.add_workflow(registered, entry.at, index, wrong),
-            Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => {}
+            Body::BundleActivated(activated) => match Bundle::from_text(&activated.text).map(Arc::new) {
+                Ok(bundle) => {
+                    self.bundles.insert(bundle.digest(), Arc::clone(&bundle));
+                    self.in_force = Some(bundle);
+                }
+                Err(error) => wrong(&error.to_string()),
+            },
+            Body::Passed(passed) => {
+                if passed.passes.is_empty() || !passed.passes.iter().all(|pass| pass.is_sound(entry.at)) {
+                    wrong("it counts what cannot have been");
+                }
+                if entry.agent.is_some() {
+                    self.add_to_agent(entry, index, before, wrong);
+                }
+            }
+            Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => {}
         }
     }
 
@@ -187,7 +208,15 @@ impl Fold {
                 let position = run.as_ref().and_then(|run| run.position.as_ref());
                 let workflow = position.and_then(|position| self.workflows.get(&position.workflow)).cloned();
                 let workflow = workflow.as_deref();
-                before(&Moment { agent, conversation, run: run.as_deref(), workflow }, ruled);
+                let bundle = self.bundles.get(&ruled.bundle).cloned();
+                let bundle = bundle.as_deref();
+                before(&Moment { bundle, agent, conversation, run: run.as_deref(), workflow }, ruled);
+                let evidence = ruled.evidence.as_ref();
+                let observed = ruled.facts.is_some()
+                    && bundle.is_some_and(|it| is_observed(it, agent, run.as_deref(), evidence, &ruled.ruling, at));
+                if observed != ruled.observed {
+                    wrong("whether it holds or is only shown comes out differently");
+                }
                 if let Some(run) = &mut run {
                     apply_ruled_call(run, workflow, ruled, at, index);
                 }
@@ -198,16 +227,21 @@ impl Fold {
                     }
                 }
                 let consequences = apply_ruled(agent, conversation, ruled, entry.rules, at, index);
-                if let Some(ticket) = consequences.ticket {
-                    self.opened.insert(index, ticket.approval_id.clone());
-                    if ruled.observed {
-                        self.observed.insert(index);
-                    }
-                    self.tickets.insert(ticket.approval_id.clone(), ticket);
+                let opened = consequences.ticket.as_ref().map(|ticket| ticket.approval_id.clone());
+                self.tickets.extend(consequences.ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
+                let executable = Executable::of(ruled);
+                if executable.is_possible() {
+                    self.executable.insert(index, (executable, opened));
                 }
                 consequences.trust
             }
             Body::TrustRequested(requested) => {
+                let asked = self.bundles.get(&requested.bundle).map(|bundle| {
+                    check_trust_request(bundle, agent, requested.to_level, Some(requested.from_level), at)
+                });
+                if asked != Some(Ok(())) {
+                    wrong("more trust could not be asked for then");
+                }
                 let ticket = apply_trust_requested(agent, requested, entry.rules, at, index);
                 self.tickets.insert(ticket.approval_id.clone(), ticket);
                 None
@@ -217,8 +251,8 @@ impl Fold {
                 else {
                     return wrong("there is no such ticket of this agent");
                 };
-                // The bundle of that moment is not looked up here: a ticket of another one cannot be told from it.
-                if ticket.check_decidable(resolved.verdict, agent, ticket.bundle, at).is_err() {
+                let bundle = self.in_force.as_ref().map_or(ticket.bundle, |bundle| bundle.digest());
+                if ticket.check_decidable(resolved.verdict, agent, bundle, at).is_err() {
                     wrong("this ticket could not be decided on");
                 }
                 let mut none = Conversation::default();
@@ -244,31 +278,34 @@ impl Fold {
                 apply_resolved(agent, conversation, ticket, resolved, at, index)
             }
             Body::Executed(executed) => {
-                let ticket = executed.approval_id.as_ref().and_then(|id| self.tickets.get_mut(id));
-                if let Some(ticket) = &ticket
-                    && (ticket.agent != id || ticket.check_spendable(agent, ticket.bundle, at).is_err())
-                {
-                    wrong("this ticket could not be spent");
+                let found = self.executable.remove(&executed.decision);
+                let opened = found.as_ref().and_then(|(_, opened)| opened.as_ref());
+                let ticket = opened.and_then(|opened| self.tickets.get_mut(opened)).filter(|ticket| ticket.agent == id);
+                let bundle = self.in_force.as_ref().map_or(Digest::of(&[]), |bundle| bundle.digest());
+                let reported = self.executions.contains_key(&executed.decision);
+                let executable = found.map(|(executable, _)| executable);
+                let ruling = decide_execution(agent, executable, ticket.as_deref(), reported, bundle, at);
+                let spent = ticket.filter(|_| ruling.as_ref().is_ok_and(|ruling| ruling.spends));
+                let charge = ruling.map(|ruling| ruling.charged.raised_by(executed.usage));
+                if charge != Ok(executed.charge) {
+                    wrong("this execution could not be reported then, or cost something else");
                 }
-                if ticket.is_none() && executed.approval_id.is_some() {
-                    wrong("there is no such ticket");
+                if spent.as_ref().map(|ticket| &ticket.approval_id) != executed.approval_id.as_ref() {
+                    wrong("it spent another ticket than the one its decision had opened");
                 }
-                let opened =
-                    self.opened.get(&executed.decision).filter(|_| !self.observed.contains(&executed.decision));
-                if opened.is_some_and(|opened| executed.approval_id.as_ref() != Some(opened)) {
-                    wrong("it spent no ticket, and the decision had opened one");
-                }
-                apply_executed(agent, ticket, executed, at, index);
-                if self.executions.insert(executed.decision, index).is_some() {
-                    wrong("the execution was reported before");
-                }
+                apply_executed(agent, spent, executed, at, index);
+                self.executions.insert(executed.decision, index);
                 None
             }
             Body::Transitioned(asked) => {
                 let run = self.runs.entry(id.to_owned()).or_default();
                 let position = run.position.as_ref();
                 let workflow = position.and_then(|position| self.workflows.get(&position.workflow)).cloned();
-                if !is_outcome(&decide_transition(agent, run, workflow.as_deref(), asked, at), &asked.outcome) {
+                let decided = self
+                    .bundles
+                    .get(&asked.bundle)
+                    .map(|bundle| decide_transition(bundle, agent, run, workflow.as_deref(), &asked.asked(), at));
+                if !decided.is_some_and(|decided| is_outcome(decided, &asked.outcome)) {
                     wrong("the transition comes out differently");
                 }
                 let name = workflow.as_deref().map_or("", Workflow::id);
@@ -298,7 +335,7 @@ impl Fold {
                     position.and_then(|position| self.workflows.get(&position.workflow)).cloned()
                 };
                 if let Body::RunSteered(steered) = body
-                    && !can_be_steered(workflow.as_deref(), &steered.steer)
+                    && !steered.steer.is_possible(workflow.as_deref())
                 {
                     wrong("its workflow has no such state to go on in");
                 }
@@ -308,6 +345,7 @@ impl Fold {
                 None
             }
             body @ (Body::TrustChanged(_)
+            | Body::Passed(_)
             | Body::StatusChanged(_)
             | Body::ModeChanged(_)
             | Body::TokenRotated(_)
@@ -338,14 +376,12 @@ impl Fold {
     }
 }
 
-/// Whether a recorded outcome is the one that was decided; ticket and expiry of one that waits were drawn then, and too
-/// many open tickets are known to the writer alone.
-fn is_outcome(decided: &TransitionOutcome, recorded: &TransitionOutcome) -> bool {
-    match (decided, recorded) {
-        (TransitionOutcome::Parked { from, to, .. }, TransitionOutcome::Parked { from: was, to: went, .. }) => {
-            (from, to) == (was, went)
-        }
-        (TransitionOutcome::Parked { .. }, TransitionOutcome::Refused { code, .. }) => *code == Code::ApprovalsOpen,
-        (decided, recorded) => decided == recorded,
+/// Whether a recorded outcome is the one that was decided; the id of a ticket was drawn then.
+fn is_outcome(mut decided: TransitionOutcome, recorded: &TransitionOutcome) -> bool {
+    if let (TransitionOutcome::Parked { approval_id, .. }, TransitionOutcome::Parked { approval_id: drawn, .. }) =
+        (&mut decided, recorded)
+    {
+        approval_id.clone_from(drawn);
     }
+    decided == *recorded
 }

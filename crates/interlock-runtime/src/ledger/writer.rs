@@ -276,10 +276,15 @@ impl Ledger {
         self.shared.time.load(Ordering::Acquire).saturating_sub(self.shared.clock.now())
     }
 
+    /// An agent as last committed, if it need not be read from the store.
+    pub fn agent_at_hand(&self, id: &str) -> Option<Arc<Agent>> {
+        self.shared.agents.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
     /// An agent as last committed.
     pub fn agent(&self, id: &str) -> Result<Option<Arc<Agent>>, StoreFault> {
-        if let Some(agent) = self.shared.agents.read().unwrap_or_else(PoisonError::into_inner).get(id) {
-            return Ok(Some(Arc::clone(agent)));
+        if let Some(agent) = self.agent_at_hand(id) {
+            return Ok(Some(agent));
         }
         // What the writer publishes while this reads is newer, so then nothing is remembered.
         let before = self.shared.published.load(Ordering::Acquire);
@@ -765,7 +770,7 @@ impl Writer {
         }
         if self.state.as_ref().is_some_and(|state| state.refusals.are_waiting()) {
             self.shared.metrics.waiting.fetch_add(1, Ordering::Relaxed);
-            batch.push(Job { command: Command::CountRefusals, reply: Box::new(|_| {}) });
+            batch.push(Job { command: Command::CountRepeats, reply: Box::new(|_| {}) });
         }
     }
 

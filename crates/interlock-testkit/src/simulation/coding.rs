@@ -7,7 +7,7 @@ use std::sync::Arc;
 use interlock_core::Digest;
 use interlock_core::action::{
     ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, CallEvidence, CallFacts, Door, Engine,
-    Evidence, Facts, Mode, Permissions, PhaseEvidence, Profile, Risk, Status, StepNumber, Verdict,
+    Evidence, Facts, Mode, PassAsked, PassKind, Permissions, PhaseEvidence, Profile, Risk, Status, StepNumber, Verdict,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Effect, Family};
@@ -161,6 +161,17 @@ impl Coding {
                 return Command::Change { agent, change };
             }
             _ if random.one_in(2) => {
+                let kind = *random.pick(PassKind::ALL);
+                let gist = run.open.first().and_then(|open| open.gist).unwrap_or_else(|| Digest::of(&["none"]));
+                let pass = match random.below(4) {
+                    0 => PassAsked::Control { transition: random.one_in(2), subagent: random.one_in(4) },
+                    1 => PassAsked::LoadTools,
+                    2 => PassAsked::Echo { process: process(0), gist },
+                    _ => PassAsked::Told(kind),
+                };
+                return Command::Pass { agent, pass };
+            }
+            _ if random.one_in(2) => {
                 RunChange::TurnEnded(TurnEnded { process: process(random.below(2)), subagent: None })
             }
             _ => RunChange::BindSession(SessionBound { session: format!("s{}", random.below(3)), host: None }),
@@ -256,7 +267,7 @@ impl Coding {
             })),
         };
         let (facts, text) = (Box::new(facts), Some("{}".into()));
-        Command::Call(Box::new(CallCommand { agent, facts, evidence: Some(evidence), text }))
+        Command::Call(Box::new(CallCommand { agent, facts, evidence: Some(evidence), text, beside: Vec::new() }))
     }
 
     fn end(&self, random: &mut Random, run: &Run) -> RunChange {
@@ -282,7 +293,7 @@ impl Coding {
             report.call_id.clone_from(&open.call_id);
             report.fingerprint = open.fingerprint;
         }
-        RunChange::CallEnded(Box::new(report))
+        RunChange::CallEnded { report: Box::new(report), beside: Vec::new() }
     }
 }
 

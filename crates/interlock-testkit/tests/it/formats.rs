@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use interlock_core::Digest;
+use interlock_core::action::PassKind;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, EntryError, Frontier, leaf_hash};
 use interlock_core::workflow::Workflow;
@@ -420,4 +421,18 @@ fn entries_of_format_4() {
     let digest = |text: &str| Bundle::from_text(text).expect("a bundle").digest();
     assert_eq!(digest(&text), digest(&moved));
     assert_eq!(digest(&text).to_string(), "sha256:49c1bc42190b8344e8b2733cd03e24aa58bd0d1d1df8d5a09ffd140a0fe5b4fc");
+}
+
+#[test]
+fn entries_of_format_5() {
+    let golden = golden("entries-5.jsonl");
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!((entry.format, entry.rules), (5, 5));
+        assert_eq!(format!("{:?}", entry.kind), "Passed");
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    for kind in PassKind::ALL {
+        assert!(golden.contains(&format!(r#""kind":"{kind}""#)), "{kind}");
+    }
 }

@@ -37,6 +37,7 @@ mod typed_loading;
 mod workflow_load;
 mod workflow_machine;
 mod workflows;
+mod yes;
 
 #[test]
 fn the_shipped_example_runs() {

@@ -56,7 +56,7 @@ impl Fixture {
     }
 
     fn count(&self) {
-        assert!(matches!(self.server.ledger.submit_and_wait(Command::CountRefusals), Written::Done));
+        assert!(matches!(self.server.ledger.submit_and_wait(Command::CountRepeats), Written::Done));
     }
 
     fn entries(&self) -> Vec<Entry> {

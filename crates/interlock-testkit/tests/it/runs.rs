@@ -8,8 +8,8 @@ use std::thread;
 
 use interlock_core::action::{
     ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, CallEvidence, CallFacts, Check, Door,
-    Engine, Evidence, Facts, Mode, Permissions, PhaseEvidence, Profile, Risk, Stale, Status, StepNumber, TicketStatus,
-    Trust, Usage, Verdict,
+    Engine, Evidence, Facts, Mode, PassAsked, PassKind, PassRuling, Permissions, PhaseEvidence, Profile, Risk, Stale,
+    Status, StepNumber, TicketStatus, Trust, Usage, Verdict,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Effect, Family};
@@ -22,7 +22,7 @@ use interlock_core::rule::Then;
 use interlock_core::workflow::{Allowance, Context, Ended, Format, HostSeen, Limits, Run, Workflow, load};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
-use interlock_runtime::coding_agents::{self, Sessions};
+use interlock_runtime::coding_agents::{self, Sessions, agent_id};
 use interlock_runtime::ledger::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Ledger, MemoryStore, Ports, RunChange,
     SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
@@ -31,6 +31,10 @@ use interlock_testkit::service::ManualClock;
 
 const AGENT: &str = "agent_0123456789abcdef0123456789abcdef";
 const PROJECT: &str = "/srv/shop";
+
+fn ended(report: CallEndReported, beside: &[&str]) -> RunChange {
+    RunChange::CallEnded { report: Box::new(report), beside: beside.iter().map(|agent| (*agent).to_owned()).collect() }
+}
 const EXPIRY_MS: u64 = 15 * 60_000;
 const FLOW: &str = r#"{"id":"fix","initial":"planning","context":{"tries":0},
   "facts":{"tests":{"command":"make test"}},
@@ -154,7 +158,7 @@ impl Fixture {
     }
 
     fn end(&self, ask: &Ask, exit_code: i64) -> Answer {
-        self.change(RunChange::CallEnded(Box::new(ask.ended(exit_code))))
+        self.change(ended(ask.ended(exit_code), &[&agent_id("codex", PROJECT)]))
     }
 
     fn event(&self, event: &str, said: &str, expected_revision: Option<u64>) -> TransitionOutcome {
@@ -313,7 +317,7 @@ impl Ask {
         facts.dry_run = self.dry_run;
         facts.call = Some(Box::new(CallFacts {
             place: None,
-            gist: None,
+            gist: Some(self.fingerprint()),
             host: "claude-code".to_owned(),
             tool: self.tool.to_owned(),
             family: Family::parse(self.tool),
@@ -353,7 +357,13 @@ impl Ask {
         };
         let text = Some("{\"tool\":\"by hand\"}".into());
         let evidence = Some(evidence);
-        Command::Call(Box::new(CallCommand { agent: AGENT.to_owned(), facts: Box::new(facts), evidence, text }))
+        Command::Call(Box::new(CallCommand {
+            agent: AGENT.to_owned(),
+            facts: Box::new(facts),
+            evidence,
+            text,
+            beside: vec![agent_id("codex", PROJECT)],
+        }))
     }
 
     fn ended(&self, exit_code: i64) -> CallEndReported {
@@ -1000,9 +1010,10 @@ fn what_one_agent_writes_the_facts_of_the_others_in_the_project_do_not_survive()
             let command = ask.command(&run(), &fixture.bundle.lock().expect("a lock"));
             let Command::Call(mut call) = command else { panic!("another command") };
             call.agent.clone_from(&codex);
+            call.beside = vec![AGENT.to_owned()];
             assert!(matches!(fixture.submit(Command::Call(call)), Answer::Recorded(_)));
         };
-        let end = |ask: &Ask| change(RunChange::CallEnded(Box::new(ask.ended(0))));
+        let end = |ask: &Ask| change(ended(ask.ended(0), &[AGENT]));
         let (workflow, run_id) = (workflow(FLOW), "run_fedcba9876543210fedcba9876543210".to_owned());
         change(RunChange::Start { workflow, run_id, session: None, by: ann() });
         let steer = Steer::Force("working".to_owned());
@@ -1226,7 +1237,7 @@ fn data_that_no_context_takes_is_not_kept_and_the_ledger_can_be_read_again() {
         // Whatever else is too long for a reader is not written.
         let mut report = ask("Read", "a").ended(0);
         report.files = vec!["\"".repeat(9_000_000)];
-        assert!(matches!(fixture.change(RunChange::CallEnded(Box::new(report))), Answer::Fault(Code::FaultInternal)));
+        assert!(matches!(fixture.change(ended(report, &[])), Answer::Fault(Code::FaultInternal)));
         assert_eq!((fixture.run(), fixture.ledger.size()), (before, size));
     });
 }
@@ -1248,8 +1259,95 @@ fn refused_calls_and_transitions_are_counted_beyond_a_bound() {
         assert_eq!(fixture.ledger.size(), size + 20);
         // What passes is written as ever.
         assert!(fixture.passes(&ask("Bash", "ls")));
-        assert!(matches!(fixture.submit(Command::CountRefusals), Answer::Done));
+        assert!(matches!(fixture.submit(Command::CountRepeats), Answer::Done));
         let agent = fixture.ledger.agent(AGENT).expect("read").expect("an agent");
         assert_eq!(agent.refusals(), 60, "a transition is no ruling");
+    });
+}
+
+#[test]
+fn what_needs_no_ruling_is_on_record_and_counted() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let pass = |pass| match fixture.submit(Command::Pass { agent: AGENT.to_owned(), pass }) {
+            Answer::Passed(ruling) => ruling,
+            other => panic!("{other:?}"),
+        };
+        let last = || {
+            let index = fixture.ledger.size() - 1;
+            let bytes = fixture.ledger.entry(index).expect("read").expect("an entry");
+            interlock_core::ledger::Entry::from_bytes(&bytes).expect("an entry").body
+        };
+        let counts = |body: Body| match body {
+            Body::Passed(passed) => passed.passes.iter().map(|pass| (pass.kind, pass.count)).collect::<Vec<_>>(),
+            other => panic!("{other:?}"),
+        };
+        let size = fixture.ledger.size();
+        let get_state = PassAsked::Control { transition: false, subagent: true };
+        assert_eq!(pass(get_state), PassRuling::Passes(PassKind::GetState));
+        assert_eq!(fixture.ledger.size(), size + 1, "the first is on record before it is answered");
+        assert_eq!(counts(last()), [(PassKind::GetState, 1)]);
+        for _ in 0..40 {
+            assert_eq!(pass(get_state), PassRuling::Passes(PassKind::GetState));
+        }
+        assert_eq!(fixture.ledger.size(), size + 1, "the others are counted");
+        assert!(matches!(fixture.submit(Command::CountRepeats), Answer::Done));
+        assert_eq!((fixture.ledger.size(), counts(last())), (size + 2, vec![(PassKind::GetState, 40)]));
+        // After an hour the next one is on record at once again.
+        fixture.clock.advance(3_600_001);
+        pass(get_state);
+        assert_eq!((fixture.ledger.size(), counts(last())), (size + 3, vec![(PassKind::GetState, 1)]));
+        // Nobody knows whose an event is that cannot be read: it goes on only while refusals hold nowhere.
+        let unread = |holds| match fixture.submit(Command::PassUnread { holds }) {
+            Answer::Passed(ruling) => ruling,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(unread(true), PassRuling::Judged);
+        assert_eq!(fixture.ledger.size(), size + 3);
+        assert_eq!(unread(false), PassRuling::Passes(PassKind::Unread));
+        assert_eq!((fixture.ledger.size(), counts(last())), (size + 4, vec![(PassKind::Unread, 1)]));
+    });
+}
+
+#[test]
+fn only_what_the_table_says_needs_no_ruling() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let pass = |pass| match fixture.submit(Command::Pass { agent: AGENT.to_owned(), pass }) {
+            Answer::Passed(ruling) => ruling,
+            other => panic!("{other:?}"),
+        };
+        let control = |transition, subagent| PassAsked::Control { transition, subagent };
+        assert_eq!(pass(control(true, false)), PassRuling::Passes(PassKind::Transition));
+        assert_eq!(pass(control(true, true)), PassRuling::NotForSubagents);
+        assert_eq!(pass(PassAsked::LoadTools), PassRuling::Passes(PassKind::LoadTools));
+        // What runs afterwards is not told away.
+        for kind in PassKind::ALL.iter().copied() {
+            let runs =
+                [PassKind::GetState, PassKind::Transition, PassKind::LoadTools, PassKind::Echo, PassKind::Unread];
+            let expected = if runs.contains(&kind) { PassRuling::Judged } else { PassRuling::Passes(kind) };
+            assert_eq!(pass(PassAsked::Told(kind)), expected);
+        }
+        // An echo is one of a call that was let run a moment ago, by the same process.
+        let call = ask("Bash", "ls");
+        assert!(fixture.passes(&call));
+        let open = fixture.run().open.first().expect("a call").clone();
+        let gist = open.gist.expect("a gist");
+        let echo = |process, gist| pass(PassAsked::Echo { process, gist });
+        assert_eq!(echo(open.process, gist), PassRuling::Passes(PassKind::Echo));
+        assert_eq!(echo(Digest::of(&["another"]), gist), PassRuling::Judged);
+        assert_eq!(echo(open.process, Digest::of(&["another"])), PassRuling::Judged);
+        fixture.clock.advance(30_000);
+        assert_eq!(echo(open.process, gist), PassRuling::Judged);
+        // Where nothing passes, an agent may only look why.
+        fixture.change(ended(ask("Bash", "never judged").ended(0), &[]));
+        assert!(fixture.run().frozen.is_some());
+        assert_eq!(pass(PassAsked::LoadTools), PassRuling::Judged);
+        assert_eq!(pass(control(false, false)), PassRuling::Passes(PassKind::GetState));
+        let status = StatusChanged { status: AgentStatus::Suspended, complaint: false, by: ann(), reason: None };
+        fixture.done(Command::Change { agent: AGENT.to_owned(), change: AgentChange::Status(status) });
+        assert_eq!(pass(control(false, false)), PassRuling::Judged);
+        assert_eq!(pass(control(true, false)), PassRuling::Judged);
+        assert_eq!(pass(PassAsked::Told(PassKind::Stop)), PassRuling::Passes(PassKind::Stop));
     });
 }

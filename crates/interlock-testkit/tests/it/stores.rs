@@ -11,7 +11,7 @@ use interlock_runtime::ledger::{
     CheckpointFile, Ledger, LedgerKey, MemoryStore, Ports, RecoveryFault, SqliteReader, SqliteStore, Store, recover,
     verify, verify_with_key,
 };
-use interlock_testkit::service::{ManualClock, START_MS, Server};
+use interlock_testkit::service::{ManualClock, OPERATOR_KEY, START_MS, Server};
 use interlock_testkit::{gate, simulation};
 
 #[test]
@@ -318,5 +318,65 @@ fn no_other_key_is_made_for_a_ledger_whose_key_is_gone() {
         let Err(RecoveryFault::Checkpoint(reason)) = refused else { panic!("{gone:?}: {refused:?}") };
         assert!(reason.to_string().contains("ledger.key is gone"), "{reason}");
         assert!(!scratch.path().join("ledger.key").exists(), "{gone:?}");
+    }
+}
+
+/// Whatever let something run is decided again from the entries: a mode, a pause, an execution, a request for trust.
+#[test]
+fn an_audit_decides_again_what_let_something_run() {
+    let scratch = tempfile::tempdir().expect("a directory");
+    let file =
+        || CheckpointFile::new(scratch.path(), LedgerKey::open(scratch.path(), &SystemEntropy::new()).expect("a key"));
+    let bundle = Bundle::load(TOLD, &BTreeMap::new(), false).expect("a bundle");
+    let server = Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), Some(file()), bundle);
+    let mut client = server.client();
+    let agent =
+        gate::register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    let mut send = |path: &str, body: &str| {
+        let headers = [("x-agent-token", agent.token.as_str()), ("x-api-key", OPERATOR_KEY)];
+        client.send("POST", &format!("/agents/{}/{path}", agent.id), &headers, body).expect("an answer")
+    };
+    let asked = |kind: &str, step: u32| {
+        format!(
+            r#"{{"action":{{"type":"{kind}","query":"2+2=4"}},"context":{{"conversation_id":"c","step_number":{step}}}}}"#
+        )
+    };
+    let id =
+        |body: &str| body.split(r#""decision_id":""#).nth(1).and_then(|rest| rest.split('"').next()).map(str::to_owned);
+    let first = id(&send("verify", &asked("calculate", 1)).body).expect("an id");
+    let other = id(&send("verify", &asked("calculate", 2)).body).expect("an id");
+    let report = |id: &str| format!(r#"{{"decision_id":"{id}","success":true,"cost_usd":0.5}}"#);
+    assert_eq!(send("executions", &report(&first)).status, 201);
+    assert_ne!(first, other);
+    assert_eq!(send("trust", r#"{"request":"trust_elevation","to_level":2}"#).status, 202);
+    assert_eq!(send("observe", "{}").status, 200);
+    let refused = send("verify", &asked("file_delete", 3)).body;
+    assert!(refused.contains(r#""enforced":false"#), "{refused}");
+    drop(server);
+    let file = file();
+    assert_eq!(findings(scratch.path(), &file), Vec::<String>::new());
+    let edit = |kind: &str, from: &str, to: &str| {
+        format!(
+            "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), '{from}', '{to}') AS BLOB) \
+             WHERE CAST(bytes AS TEXT) LIKE '%\"kind\":\"{kind}\"%' AND CAST(bytes AS TEXT) LIKE '%{from}%'"
+        )
+    };
+    for (sql, finding) in [
+        (edit("mode_changed", r#""mode":"observe""#, r#""mode":"enforce""#), "or is only shown comes out differently"),
+        (edit("ruled", r#","observed":true"#, ""), "or is only shown comes out differently"),
+        (edit("executed", r#""decision":2"#, r#""decision":1"#), "this execution could not be reported"),
+        (edit("executed", r#""cost_usd":490000"#, r#""cost_usd":1"#), "this execution could not be reported"),
+        (edit("trust_requested", r#""to_level":2"#, r#""to_level":1"#), "more trust could not be asked for"),
+        (edit("trust_requested", r#""from_level":1"#, r#""from_level":0"#), "more trust could not be asked for"),
+    ] {
+        let copy = tempfile::tempdir().expect("a directory");
+        for name in ["ledger.db", "ledger.key", "checkpoint"] {
+            fs::copy(scratch.path().join(name), copy.path().join(name)).expect("copied");
+        }
+        let connection = rusqlite::Connection::open(copy.path().join("ledger.db")).expect("a database");
+        assert!(connection.execute(&sql, []).expect("tampered") > 0, "nothing was changed: {sql}");
+        drop(connection);
+        let found = findings(copy.path(), &file);
+        assert!(found.iter().any(|found| found.contains(finding)), "{sql}: {found:?}");
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use interlock_core::action::{Actor, Breach, Evidence, Facts, Merits, Mode, Profile, Stale, Trust, Usage, Verdict};
+use interlock_core::action::{
+    Actor, Breach, Evidence, Facts, Merits, Mode, PassAsked, PassRuling, Profile, Stale, Trust, Usage, Verdict,
+};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
     AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, Idempotency, KeyRevoked, Likeness, ModeChanged,
@@ -32,8 +34,8 @@ pub enum Command {
     Activate(Arc<Bundle>),
     /// Record how many requests proved no identity.
     CountUnauthenticated(UnauthenticatedRequests),
-    /// Record how many refusals were counted and not written out.
-    CountRefusals,
+    /// Record what was counted and not written out: refusals that are like earlier ones, and what needed no ruling.
+    CountRepeats,
     /// Record that a state file is about to be replaced.
     BeginState(StateIntent),
     /// Record what became of that.
@@ -79,6 +81,18 @@ pub enum Command {
     Enrol(Box<Enrolment>),
     /// Rule on a tool call of a coding agent.
     Call(Box<CallCommand>),
+    /// Rule on what may go on without a ruling of its own, and count it.
+    Pass {
+        /// The agent.
+        agent: String,
+        /// What.
+        pass: PassAsked,
+    },
+    /// Rule on an event that could not be read, and count it.
+    PassUnread {
+        /// Refusals hold for some coding agent.
+        holds: bool,
+    },
     /// Rule on a transition.
     Transition(Box<TransitionCommand>),
     /// Record a change of a run.
@@ -123,6 +137,8 @@ pub struct CallCommand {
     pub evidence: Option<Evidence>,
     /// The text, in case it is to be kept.
     pub text: Option<Arc<str>>,
+    /// The agents of other hosts that work in the same files: what one writes, all of them find.
+    pub beside: Vec<String>,
 }
 
 /// A transition an agent asks for.
@@ -166,7 +182,12 @@ pub enum RunChange {
     /// An operator moves, stops, frees or pauses it.
     Steer(RunSteered),
     /// A host tells what became of a call.
-    CallEnded(Box<CallEndReported>),
+    CallEnded {
+        /// What was told.
+        report: Box<CallEndReported>,
+        /// The agents of other hosts that work in the same files.
+        beside: Vec<String>,
+    },
     /// A host tells that none of its calls is under way.
     TurnEnded(TurnEnded),
     /// A session began in the project.
@@ -287,6 +308,8 @@ pub enum Answer {
     BudgetSpent(Box<Breach>),
     /// Done, and nothing had to be recorded.
     Done,
+    /// Whether something goes on without a ruling of its own.
+    Passed(PassRuling),
     /// Our trouble. Nothing is approved.
     Fault(Code),
 }
@@ -331,15 +354,17 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
         Command::Rule(_)
         | Command::Activate(_)
         | Command::CountUnauthenticated(_)
-        | Command::CountRefusals
+        | Command::CountRepeats
         | Command::BeginState(_)
         | Command::EndState(_)
         | Command::Execute(_)
         | Command::Enrol(_)
         | Command::Call(_)
+        | Command::Pass { .. }
+        | Command::PassUnread { .. }
         | Command::Transition(_)
         | Command::ChangeRun {
-            change: RunChange::CallEnded(_) | RunChange::TurnEnded(_) | RunChange::BindSession(_),
+            change: RunChange::CallEnded { .. } | RunChange::TurnEnded(_) | RunChange::BindSession(_),
             ..
         }
         | Command::Delivered(_) => None,

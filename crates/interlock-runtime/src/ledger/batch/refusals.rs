@@ -1,16 +1,23 @@
-//! Refusals that are like earlier ones of the agent: beyond a bound they are counted instead of written out. Their answers
-//! name the one they are like, each counts for trust, and once a minute, or as soon as trust falls by them, one entry says
-//! how many there were. What counts as alike is decided by `interlock_core::ledger::RefusalKind`.
+//! What is counted instead of written out, and said once a minute in one entry.
+//!
+//! Refusals that are like earlier ones of the agent, beyond a bound: their answers name the one they are like, and each
+//! counts for trust; as soon as trust falls by them, they are said at once. What counts as alike is decided by
+//! `interlock_core::ledger::RefusalKind`.
+//!
+//! What goes on without a ruling of its own: the first of its kind in an hour is on record before it is answered. What
+//! that may be is decided by `interlock_core::action::decide_pass`.
 //!
 //! What is remembered here is not in the store: after a start an agent begins anew, and counts that no entry says yet are
 //! lost with the process, as those of requests without an identity are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::action::{Agent, Millis};
-use interlock_core::ledger::{Body, Entry, Likeness, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
+use interlock_core::action::{Agent, Millis, PassCount, PassKind};
+use interlock_core::ledger::{
+    Body, Entry, Likeness, Passed, RefusalKind, RefusalsRepeated, Repeat, apply_repeated, apply_to_agent,
+};
 
 use super::{Answer, Batch, Chain, Recorded, Trouble};
 use crate::ledger::store::KeptText;
@@ -25,10 +32,12 @@ const BYTES_MAX: u64 = 1 << 20;
 const KINDS_MAX: usize = 64;
 /// So many different ones are counted in one entry; further ones are counted by their code.
 const EQUAL_COUNTED_MAX: usize = 16;
+/// Whose event it is if nobody knows.
+pub(super) const NOBODY: &str = "";
 /// Of so many agents it is remembered.
 const AGENTS_MAX: usize = 4_096;
 
-/// What agents were refused of late.
+/// What agents were refused of late, and what went on without a ruling.
 #[derive(Debug, Clone, Default)]
 pub struct Refusals(Arc<BTreeMap<String, AgentRefusals>>);
 
@@ -41,6 +50,10 @@ pub(super) struct AgentRefusals {
     known: BTreeMap<Digest, Known>,
     /// What no entry counts yet.
     waiting: Vec<Repeat>,
+    /// What went on without a ruling and is on record.
+    passed: BTreeSet<PassKind>,
+    /// The same, which no entry counts yet.
+    passes: Vec<PassCount>,
 }
 
 /// A refusal that was written out.
@@ -55,7 +68,7 @@ struct Known {
 impl Refusals {
     /// Whether there is something to count that no entry says yet.
     pub fn are_waiting(&self) -> bool {
-        self.0.values().any(|refused| !refused.waiting.is_empty())
+        self.0.values().any(AgentRefusals::are_waiting)
     }
 
     /// What a batch has changed.
@@ -66,10 +79,10 @@ impl Refusals {
         let agents = Arc::make_mut(&mut self.0);
         agents.extend(changed);
         if agents.len() > AGENTS_MAX {
-            agents.retain(|_, refused| !refused.waiting.is_empty() || refused.is_open(now));
+            agents.retain(|_, refused| refused.are_waiting() || refused.is_open(now));
         }
         while agents.len() > AGENTS_MAX {
-            let idle = agents.iter().filter(|(_, refused)| refused.waiting.is_empty());
+            let idle = agents.iter().filter(|(_, refused)| !refused.are_waiting());
             let Some((oldest, _)) = idle.min_by_key(|(_, refused)| refused.since) else { return };
             let oldest = oldest.clone();
             agents.remove(&oldest);
@@ -78,6 +91,10 @@ impl Refusals {
 }
 
 impl AgentRefusals {
+    fn are_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.passes.is_empty()
+    }
+
     fn is_open(&self, now: Millis) -> bool {
         now < self.since.saturating_add(WINDOW_MS)
     }
@@ -103,7 +120,12 @@ impl Batch<'_> {
         match known {
             Some(known) if known.is_open(now) => known.clone(),
             // What waits is counted whenever it began.
-            Some(known) => AgentRefusals { since: now, waiting: known.waiting.clone(), ..AgentRefusals::default() },
+            Some(AgentRefusals { waiting, passes, .. }) => AgentRefusals {
+                since: now,
+                waiting: waiting.clone(),
+                passes: passes.clone(),
+                ..AgentRefusals::default()
+            },
             None => AgentRefusals { since: now, ..AgentRefusals::default() },
         }
     }
@@ -132,7 +154,7 @@ impl Batch<'_> {
         let entry = Entry::new(Some((id, agent.entries, None)), now, answer(decision_id));
         self.refused.insert(id.clone(), refused);
         if costs {
-            self.count_refusals_of(&id.clone())?;
+            self.count_repeats_of(&id.clone())?;
         }
         Ok(Some(Box::new(Recorded { entry, index, leaf, replayed: false, folded: Some(likeness), corrected: None })))
     }
@@ -168,20 +190,58 @@ impl Batch<'_> {
         at.and_then(|at| self.entries.get(at)).map_or(0, Vec::len)
     }
 
+    /// Counts what went on without a ruling of its own.
+    pub(super) fn count_pass(&mut self, id: &str, kind: PassKind, now: Millis) -> Result<(), Trouble> {
+        let mut counted = self.refusals(id, now);
+        match counted.passes.iter_mut().find(|pass| pass.kind == kind) {
+            Some(pass) => pass.add(now),
+            None => counted.passes.push(PassCount::first(kind, now)),
+        }
+        let is_new = counted.passed.insert(kind);
+        self.refused.insert(id.to_owned(), counted);
+        if is_new { self.count_passes_of(id) } else { Ok(()) }
+    }
+
+    fn count_passes_of(&mut self, id: &str) -> Result<(), Trouble> {
+        let agent = if id == NOBODY { None } else { Some(self.agent(id)?.ok_or(Trouble::Internal)?) };
+        let now = self.state.clock.max(agent.as_ref().map_or(0, |agent| agent.last_at));
+        let mut counted = self.refusals(id, now);
+        let passes = std::mem::take(&mut counted.passes);
+        if passes.is_empty() {
+            return Ok(());
+        }
+        let (body, index) = (Body::Passed(Passed { passes }), self.next_index());
+        match agent {
+            None => drop(self.append(Entry::new(None, now, body))?),
+            Some(agent) => {
+                let mut agent = Agent::clone(&agent);
+                let entry = Chain::new(&agent).entry(id, now, body);
+                apply_to_agent(&mut agent, &entry.body, now, index);
+                self.append(entry)?;
+                self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
+            }
+        }
+        self.refused.insert(id.to_owned(), counted);
+        Ok(())
+    }
+
     /// Puts into entries what was counted and not written out so far.
-    pub(super) fn count_refusals(&mut self) -> Result<Answer, Trouble> {
+    pub(super) fn count_repeats(&mut self) -> Result<Answer, Trouble> {
         let known = self.state.refusals.0.iter().chain(&self.refused);
-        let waiting = known.filter(|(_, refused)| !refused.waiting.is_empty()).map(|(agent, _)| agent.clone());
+        let waiting = known.filter(|(_, refused)| refused.are_waiting()).map(|(agent, _)| agent.clone());
         let mut agents: Vec<String> = waiting.collect();
         agents.sort();
         agents.dedup();
         for agent in agents {
-            self.count_refusals_of(&agent)?;
+            if agent != NOBODY {
+                self.count_repeats_of(&agent)?;
+            }
+            self.count_passes_of(&agent)?;
         }
         Ok(Answer::Done)
     }
 
-    fn count_refusals_of(&mut self, id: &str) -> Result<(), Trouble> {
+    fn count_repeats_of(&mut self, id: &str) -> Result<(), Trouble> {
         let Some(agent) = self.agent(id)? else { return Err(Trouble::Internal) };
         let now = self.state.clock.max(agent.last_at);
         let mut refused = self.refusals(id, now);

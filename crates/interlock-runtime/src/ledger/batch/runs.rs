@@ -4,21 +4,20 @@
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Actor, Agent, CallRuling, CallSnapshot, Conversation, Decision, Evidence, Figures, Millis, Mode, Ruling,
-    decide_call, is_violation,
+    Actor, Agent, CallRuling, CallSnapshot, Conversation, Figures, Mode, PassAsked, PassRuling, decide_call,
+    decide_pass, decide_transition, decide_unread, is_observed, is_violation,
 };
 use interlock_core::ledger::{
     Body, Entry, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome,
     Transitioned, WorkflowHead, WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run,
     apply_transitioned, apply_transitioned_run, apply_workflow_registered, leaf_hash,
 };
-use interlock_core::rule::{SELF_RULE, Then};
-use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, Step, TransitionAsked, Workflow, transition};
+use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, TransitionAsked, Workflow};
 use interlock_core::{Code, Digest};
 
 use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
+use super::refusals::NOBODY;
 use super::{Answer, Batch, Chain, Recorded, Trouble, digest_of_text};
-use crate::coding_agents::beside;
 use crate::ledger::store::StoreFault;
 
 /// How many workflows the writer remembers, resolved.
@@ -62,7 +61,7 @@ impl Batch<'_> {
     }
 
     pub(super) fn call(&mut self, command: CallCommand) -> Result<Answer, Trouble> {
-        let CallCommand { agent: id, facts, evidence, text } = command;
+        let CallCommand { agent: id, facts, evidence, text, beside } = command;
         let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
         let mut run = self.run_row(&id)?;
@@ -78,8 +77,7 @@ impl Batch<'_> {
             decision_id: self.decision_id()?,
             bundle: bundle.digest(),
             violation: is_violation(&bundle, &agent, &facts, evidence.as_ref(), &ruling),
-            observed: self.is_observed(&agent, &ruling, evidence.as_ref())
-                || is_paused(&run, &ruling, evidence.as_ref(), now),
+            observed: is_observed(&bundle, &agent, Some(&run), evidence.as_ref(), &ruling, now),
             ticket: self.ticket_of(&facts, &ruling, now)?,
             text: None,
             figures: Some(Figures::read(&agent, &Conversation::default(), &facts, now)),
@@ -120,7 +118,6 @@ impl Batch<'_> {
         let answer = self.append_all(entries)?;
         let begun = run.open.iter().find(|open| open.decision == index);
         let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
-        let others = if changes || looks { beside(&agent.profile) } else { Vec::new() };
         self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
@@ -130,8 +127,28 @@ impl Batch<'_> {
         self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.texts.extend(kept_text);
         self.outbox.extend(outbox);
-        self.tell_of_changes(&id, changes, looks, &others)?;
+        self.tell_of_changes(&id, changes, looks, &beside)?;
         Ok(answer)
+    }
+
+    /// What goes on without a ruling of its own: counted, and the first of its kind on record before it is answered.
+    pub(super) fn pass(&mut self, id: &str, asked: PassAsked) -> Result<Answer, Trouble> {
+        let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
+        let now = self.state.clock.max(agent.last_at);
+        let run = self.run_row(id)?;
+        let ruling = decide_pass(&agent, &run, asked, now);
+        if let PassRuling::Passes(kind) = ruling {
+            self.count_pass(id, kind, now)?;
+        }
+        Ok(Answer::Passed(ruling))
+    }
+
+    pub(super) fn pass_unread(&mut self, holds: bool) -> Result<Answer, Trouble> {
+        let ruling = decide_unread(holds);
+        if let PassRuling::Passes(kind) = ruling {
+            self.count_pass(NOBODY, kind, self.state.clock)?;
+        }
+        Ok(Answer::Passed(ruling))
     }
 
     pub(super) fn transition(&mut self, command: TransitionCommand) -> Result<Answer, Trouble> {
@@ -145,24 +162,20 @@ impl Batch<'_> {
         let mut run = self.run_row(&id)?;
         let workflow = self.workflow_of(&run)?;
         let bundle = Arc::clone(&self.state.bundle);
-        let mut asked = Transitioned {
+        let question = TransitionAsked { event: &event, data: &data, expected_revision };
+        let mut outcome = decide_transition(&bundle, &agent, &run, workflow.as_deref(), &question, now);
+        if let TransitionOutcome::Parked { approval_id, .. } = &mut outcome {
+            *approval_id = self.approval_id()?;
+        }
+        let asked = Transitioned {
             decision_id: self.decision_id()?,
             bundle: bundle.digest(),
             run_id: run.position.as_ref().map(|position| position.run_id.clone()),
             event,
             data,
             expected_revision,
-            outcome: refused(Code::WorkflowNoRun),
+            outcome,
         };
-        asked.outcome = decide_transition(&agent, &run, workflow.as_deref(), &asked, now);
-        if let TransitionOutcome::Parked { approval_id, expires_at, .. } = &mut asked.outcome {
-            if agent.open_count(now) >= bundle.open_tickets_max() {
-                asked.outcome = refused(Code::ApprovalsOpen);
-            } else {
-                *approval_id = self.approval_id()?;
-                *expires_at = now.saturating_add(bundle.ticket_expiry_ms());
-            }
-        }
         let kind = RefusalKind::of_transition(&asked, agent.trust);
         if let Some(kind) = &kind {
             let answer = |decision_id| Body::Transitioned(Box::new(Transitioned { decision_id, ..asked.clone() }));
@@ -216,6 +229,7 @@ impl Batch<'_> {
         let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
         let mut run = self.run_row(id)?;
+        let mut beside = Vec::new();
         let (body, workflow) = match change {
             RunChange::Start { workflow, run_id, session, by } => {
                 (started(&workflow, run_id, session, by), Some(workflow))
@@ -228,12 +242,15 @@ impl Batch<'_> {
             }
             RunChange::Steer(steered) => {
                 let workflow = self.workflow_of(&run)?;
-                if !can_be_steered(workflow.as_deref(), &steered.steer) {
+                if !steered.steer.is_possible(workflow.as_deref()) {
                     return Ok(Answer::Refused(Code::RequestMalformed));
                 }
                 (Body::RunSteered(steered), workflow)
             }
-            RunChange::CallEnded(report) => (Body::CallEnded(report), None),
+            RunChange::CallEnded { report, beside: others } => {
+                beside = others;
+                (Body::CallEnded(report), None)
+            }
             RunChange::TurnEnded(turn) => {
                 // Most turns end with nothing under way.
                 if !run.open.iter().any(|open| turn.had(open)) {
@@ -265,7 +282,6 @@ impl Batch<'_> {
         let _ = apply_to_run(&mut run, workflow.as_deref(), &body, index);
         // What was under way may have written until now.
         let has_written = matches!(body, Body::CallEnded(_)) && writing(&run) < before;
-        let others = if has_written { beside(&agent.profile) } else { Vec::new() };
         let entry: Entry = chain.entry(id, now, body);
         let answer = self.append(entry)?;
         if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
@@ -273,7 +289,7 @@ impl Batch<'_> {
         }
         self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
         self.runs.insert(id.to_owned(), run);
-        self.tell_of_changes(id, has_written, false, &others)?;
+        self.tell_of_changes(id, has_written, false, &beside)?;
         Ok(answer)
     }
 
@@ -347,64 +363,4 @@ impl Batch<'_> {
 
 fn started(workflow: &Workflow, run_id: String, session: Option<String>, by: Actor) -> Body {
     Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, by }))
-}
-
-/// What a transition leads to. Of one that waits, ticket and expiry are filled in by the caller.
-pub(in crate::ledger) fn decide_transition(
-    agent: &Agent,
-    run: &Run,
-    workflow: Option<&Workflow>,
-    asked: &Transitioned,
-    now: Millis,
-) -> TransitionOutcome {
-    if agent.status == interlock_core::action::AgentStatus::Suspended {
-        return refused(Code::AgentSuspended);
-    }
-    let Some((workflow, position)) = workflow.zip(run.position.as_ref()) else { return refused(Code::WorkflowNoRun) };
-    let question =
-        TransitionAsked { event: &asked.event, data: &asked.data, expected_revision: asked.expected_revision };
-    match transition(workflow, run, &question, now) {
-        Ok(Step::Move { target, .. }) => {
-            TransitionOutcome::Moved { from: position.state.clone(), to: target.to_owned() }
-        }
-        Ok(Step::Ask { target, message, .. }) => TransitionOutcome::Parked {
-            approval_id: String::new(),
-            expires_at: 0,
-            from: position.state.clone(),
-            to: target.to_owned(),
-            message: message.map(str::to_owned),
-        },
-        Err(refusal) => {
-            TransitionOutcome::Refused { code: refusal.code, message: refusal.message, unmet: refusal.unmet }
-        }
-    }
-}
-
-fn refused(code: Code) -> TransitionOutcome {
-    let no_run = "no workflow runs here; a person starts one with `interlock workflow start`";
-    let message = if code == Code::WorkflowNoRun { no_run } else { code.title() };
-    TransitionOutcome::Refused { code, message: message.to_owned(), unmet: Vec::new() }
-}
-
-/// Whether a run may be steered so: a state that its workflow does not have is none to go on in.
-pub(in crate::ledger) fn can_be_steered(workflow: Option<&Workflow>, steer: &Steer) -> bool {
-    match steer {
-        Steer::Force(state) => workflow.is_some_and(|workflow| workflow.find(state).is_some()),
-        Steer::Stop | Steer::Thaw | Steer::Pause(_) | Steer::Changed => true,
-    }
-}
-
-/// Whether a call touches a project in which refusals hold, wherever its session began.
-pub(super) fn is_held(evidence: Option<&Evidence>) -> bool {
-    evidence.and_then(|found| found.call.as_deref()).is_some_and(|call| call.held_in.is_some())
-}
-
-/// A pause covers rulings alone, as observe mode does, and not what protects Interlock itself: a person pauses phases and
-/// questions, not the lock on the levers.
-fn is_paused(run: &Run, ruling: &Ruling, evidence: Option<&Evidence>, now: Millis) -> bool {
-    let touches_us = evidence
-        .is_some_and(|found| found.rules == Some(Then::Deny) && found.matched.iter().any(|rule| rule == SELF_RULE));
-    let paused = run.paused_until.is_some_and(|until| now < until) && ruling.decision != Decision::Approved;
-    let paused = paused && !touches_us && !is_held(evidence);
-    paused && ruling.error.as_ref().is_none_or(|error| error.code != Code::AgentSuspended)
 }

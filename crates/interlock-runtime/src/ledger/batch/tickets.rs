@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use interlock_core::Code;
 use interlock_core::action::{
-    Actor, Agent, AgentStatus, Charge, Conversation, Stale, Ticket, TicketRefusal, TicketSubject, Verdict,
+    Actor, Agent, Charge, Conversation, Executable, Stale, Ticket, TicketRefusal, TicketSubject, Verdict,
+    check_trust_request, decide_execution,
 };
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{
@@ -88,16 +89,10 @@ impl Batch<'_> {
         if token.is_some_and(|token| !agent.has_token(token)) || (token.is_none() && by.is_none()) {
             return Ok(Answer::Refused(Code::AgentToken));
         }
-        if agent.status == AgentStatus::Suspended {
-            return Ok(Answer::Refused(Code::AgentSuspended));
-        }
         let now = self.state.clock.max(agent.last_at);
-        if to_level <= agent.trust || from_level.is_some_and(|level| level != agent.trust) {
-            return Ok(Answer::Refused(Code::ApprovalStale));
-        }
         let bundle = Arc::clone(&self.state.bundle);
-        if agent.waits_for_trust(now) || agent.open_count(now) >= bundle.open_tickets_max() {
-            return Ok(Answer::Refused(Code::ApprovalsOpen));
+        if let Err(code) = check_trust_request(&bundle, &agent, to_level, from_level, now) {
+            return Ok(Answer::Refused(code));
         }
         let (index, expires_at) = (self.next_index(), now.saturating_add(bundle.ticket_expiry_ms()));
         let until = match bundle.payloads() {
@@ -135,45 +130,25 @@ impl Batch<'_> {
         if !agent.has_token(token) {
             return Ok(Answer::Refused(Code::AgentToken));
         }
-        if agent.status == AgentStatus::Suspended {
-            return Ok(Answer::Refused(Code::AgentSuspended));
-        }
-        let Some((decision, ruled)) = self.find_ruling(&id, &decision_id)? else {
-            return Ok(Answer::Refused(Code::ExecutionUnknown));
+        let found = self.find_ruling(&id, &decision_id)?;
+        let reported = match &found {
+            Some((decision, _)) => self.executions.contains_key(decision) || self.txn.execution(*decision)?.is_some(),
+            None => false,
         };
-        // Hosts tell of the ends of calls, and an agreement to one is spent by the call itself.
-        if ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some()) {
-            return Ok(Answer::Refused(Code::ExecutionNotAllowed));
-        }
-        let reported = match self.executions.get(&decision) {
-            Some(_) => true,
-            None => self.txn.execution(decision)?.is_some(),
-        };
-        if reported {
-            return Ok(Answer::Refused(Code::ExecutionReported));
-        }
         let now = self.state.clock.max(agent.last_at);
-        let dry_run = ruled.facts.as_ref().is_none_or(|facts| facts.dry_run);
-        let ticket = match &ruled.ticket {
+        let ticket = match found.as_ref().and_then(|(_, ruled)| ruled.ticket.as_ref()) {
             // Without its row nobody can tell whether it was approved.
             Some(opened) => Some(self.ticket(&opened.approval_id)?.ok_or(Trouble::Internal)?),
             None => None,
         };
-        let undecided = ticket.as_ref().is_some_and(|ticket| ticket.resolution.is_none());
-        let (mut ticket, charged) = match (&ruled.ticket, ticket) {
-            // In observe mode a refused call may have run all the same; saying so is welcome and spends nothing.
-            _ if ruled.observed && !dry_run && (undecided || !ruled.ruling.decision.consumes_step()) => {
-                (None, Charge::default())
-            }
-            (Some(opened), ticket) => (ticket, opened.charge),
-            (None, _) if ruled.ruling.decision.lets_run() && !dry_run => (None, ruled.ruling.charge),
-            (None, _) => return Ok(Answer::Refused(Code::ExecutionNotAllowed)),
+        let executable = found.as_ref().map(|(_, ruled)| Executable::of(ruled));
+        let bundle = self.state.bundle.digest();
+        let ruling = match decide_execution(&agent, executable, ticket.as_ref(), reported, bundle, now) {
+            Ok(ruling) => ruling,
+            Err(refusal) => return Ok(refused(refusal)),
         };
-        if let Some(ticket) = &ticket
-            && let Err(refusal) = ticket.check_spendable(&agent, self.state.bundle.digest(), now)
-        {
-            return Ok(refused(refusal));
-        }
+        let (decision, _) = found.ok_or(Trouble::Internal)?;
+        let mut ticket = ticket.filter(|_| ruling.spends);
         let executed = Executed {
             decision_id,
             decision,
@@ -181,7 +156,7 @@ impl Batch<'_> {
             success,
             result_hash,
             usage,
-            charge: charged.raised_by(usage),
+            charge: ruling.charged.raised_by(usage),
         };
         let (mut agent, index) = (Agent::clone(&agent), self.next_index());
         let mut chain = Chain::new(&agent);
