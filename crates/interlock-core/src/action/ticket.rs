@@ -308,7 +308,7 @@ impl Ticket {
                 let checked = agent.spent.check(&agent.profile.budget, action.charge, now);
                 checked.map_err(TicketRefusal::Budget)
             }
-            TicketSubject::Trust(trust) => self.check_trust_request(trust, agent),
+            TicketSubject::Trust(trust) => self.check_unspoilt(trust, agent),
             // Whether it can still be made is decided by the machine, on the run as it is then.
             TicketSubject::Transition(_) => Ok(()),
         }
@@ -316,7 +316,7 @@ impl Ticket {
 
     /// A request for trust ends with a denial that cost trust, and with nothing less: whoever asked for it malformed, dry
     /// or in vain is as trustworthy as before.
-    fn check_trust_request(&self, asked: &WaitingTrust, agent: &Agent) -> Result<(), TicketRefusal> {
+    fn check_unspoilt(&self, asked: &WaitingTrust, agent: &Agent) -> Result<(), TicketRefusal> {
         if let Some(cost) = agent.cost.as_ref().filter(|cost| cost.entry > self.opened) {
             return Err(TicketRefusal::Stale(Stale::Denial(cost.decision_id.clone())));
         }
