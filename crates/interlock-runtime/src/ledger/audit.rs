@@ -12,14 +12,14 @@ use interlock_core::action::{
     CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, decide, decide_call, is_violation,
 };
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
+use interlock_core::ledger::{Entry, Frontier, Moment, Ruled, leaf_hash};
 
 use beside::Beside;
 
 use super::batch::digest_of_text;
 use super::checkpoint::{Checkpoint, LedgerKey};
 use super::decision_id::DecisionIds;
-use super::fold::{Fold, Moment};
+use super::fold::Fold;
 use super::store::{KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.

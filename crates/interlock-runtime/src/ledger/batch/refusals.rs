@@ -12,7 +12,7 @@ use interlock_core::Digest;
 use interlock_core::action::{Agent, Millis};
 use interlock_core::ledger::{Body, Entry, Likeness, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
 
-use super::{Answer, Batch, Chain, Recorded, Trouble};
+use super::{Answer, Batch, Read, Recorded, Trouble};
 use crate::ledger::store::KeptText;
 
 /// How long it is remembered what an agent was refused.
@@ -190,18 +190,7 @@ impl Batch<'_> {
             return Ok(());
         }
         let repeated = RefusalsRepeated { repeats };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        let fallen = apply_repeated(&mut agent, &repeated, now, index);
-        let first = chain.entry(id, now, Body::RefusalsRepeated(repeated));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = fallen {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        self.append_all(entries)?;
-        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
-        self.outbox.extend(outbox);
+        self.record(Read::agent(agent), now, Body::RefusalsRepeated(repeated))?;
         self.refused.insert(id.to_owned(), refused);
         Ok(())
     }
