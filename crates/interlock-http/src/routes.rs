@@ -13,7 +13,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use interlock_core::action::{Agent, Door};
-use interlock_core::ledger::{Body as EntryBody, Role};
+use interlock_core::ledger::{AgentRegistered, Body as EntryBody, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
 use interlock_runtime::ledger::{Answer, Command};
@@ -157,7 +157,8 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
     let EntryBody::Registered(registered) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
-    let agent = interlock_core::ledger::apply_registered(registered, 0);
+    let AgentRegistered { profile, token: digest, trust_level } = (**registered).clone();
+    let agent = Agent::registered(profile, digest, trust_level, 0);
     service.note(|note| note.agent_id = Some(agent.profile.agent_id.clone()));
     Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
 }

@@ -7,7 +7,7 @@ use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::Code;
 use interlock_core::json::{Value, nfc, quote};
-use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead, apply_workflow_registered};
+use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead};
 use interlock_core::workflow::{Finding, Format, Limits, NAME_CHARS_MAX, Workflow, load};
 use interlock_runtime::ledger::Command;
 
@@ -79,7 +79,7 @@ pub(crate) async fn register(State(service): State<Arc<Service>>, request: Reque
     let EntryBody::WorkflowRegistered(registered) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
-    let head = apply_workflow_registered(registered, &workflow, recorded.entry.at, recorded.index);
+    let head = WorkflowHead::of(registered, &workflow, recorded.entry.at, recorded.index);
     let status = if recorded.replayed { StatusCode::OK } else { StatusCode::CREATED };
     Ok(json(status, head_object(&head).end()))
 }

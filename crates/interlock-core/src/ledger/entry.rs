@@ -50,72 +50,34 @@ pub struct Entry {
     pub body: Body,
 }
 
-/// The kinds of events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EntryKind {
-    /// An agent was registered.
-    Registered,
-    /// A request was ruled on.
-    Ruled,
-    /// A bundle came into force.
-    BundleActivated,
-    /// Requests that proved no identity, counted.
-    Unauthenticated,
-    /// A state file is about to be replaced.
-    StateIntent,
-    /// What became of that.
-    StateOutcome,
-    /// An agent's principal, or the agent, asks for more trust.
-    TrustRequested,
-    /// A person decided on a ticket.
-    ApprovalResolved,
-    /// What was let run was reported as done.
-    Executed,
-    /// An agent is trusted more or less.
-    TrustChanged,
-    /// An agent was suspended or reactivated.
-    StatusChanged,
-    /// Refusals hold for an agent, or are only shown.
-    ModeChanged,
-    /// An agent got another token.
-    TokenRotated,
-    /// The kept texts of an agent were removed.
-    TextsErased,
-    /// An operator's key was made.
-    KeyCreated,
-    /// An operator's key counts no more.
-    KeyRevoked,
-    /// Attestations are signed by another key.
-    SigningKeyRotated,
-    /// A workflow was put in force for an agent.
-    RunStarted,
-    /// An operator moved, stopped or freed a run.
-    RunSteered,
-    /// An agent asked for a transition.
-    Transitioned,
-    /// A host told what became of a tool call.
-    CallEnded,
-    /// A host told that no call of it is under way any more.
-    TurnEnded,
-    /// A session of a host began in the agent's project.
-    SessionBound,
-    /// An operator lets a call pass.
-    AllowanceGiven,
-    /// An operator lets it pass no more.
-    AllowanceTaken,
-    /// A workflow was registered under its id.
-    WorkflowRegistered,
-    /// Refusals of an agent that are like earlier ones, counted.
-    RefusalsRepeated,
-    /// What went on without a ruling of its own, counted.
-    Passed,
+/// Declares every kind of entry once: its name, and what an entry of that kind says.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])* $kind:ident($body:ty),)*) => {
+        /// The kinds of events.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum EntryKind {
+            $($(#[doc = $doc])* $kind,)*
+        }
+
+        /// What an entry says.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Body {
+            $($(#[doc = $doc])* $kind($body),)*
+        }
+
+        impl Body {
+            fn kind(&self) -> EntryKind {
+                match self {
+                    $(Body::$kind(_) => EntryKind::$kind,)*
+                }
+            }
+        }
+    };
 }
 
-/// What an entry says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Body {
+kinds! {
     /// An agent was registered.
     Registered(Box<AgentRegistered>),
     /// A request was ruled on.
@@ -175,39 +137,6 @@ pub enum Body {
 }
 
 impl Body {
-    fn kind(&self) -> EntryKind {
-        match self {
-            Body::Registered(_) => EntryKind::Registered,
-            Body::Ruled(_) => EntryKind::Ruled,
-            Body::BundleActivated(_) => EntryKind::BundleActivated,
-            Body::Unauthenticated(_) => EntryKind::Unauthenticated,
-            Body::StateIntent(_) => EntryKind::StateIntent,
-            Body::StateOutcome(_) => EntryKind::StateOutcome,
-            Body::TrustRequested(_) => EntryKind::TrustRequested,
-            Body::ApprovalResolved(_) => EntryKind::ApprovalResolved,
-            Body::Executed(_) => EntryKind::Executed,
-            Body::TrustChanged(_) => EntryKind::TrustChanged,
-            Body::StatusChanged(_) => EntryKind::StatusChanged,
-            Body::ModeChanged(_) => EntryKind::ModeChanged,
-            Body::TokenRotated(_) => EntryKind::TokenRotated,
-            Body::TextsErased(_) => EntryKind::TextsErased,
-            Body::KeyCreated(_) => EntryKind::KeyCreated,
-            Body::KeyRevoked(_) => EntryKind::KeyRevoked,
-            Body::SigningKeyRotated(_) => EntryKind::SigningKeyRotated,
-            Body::RunStarted(_) => EntryKind::RunStarted,
-            Body::RunSteered(_) => EntryKind::RunSteered,
-            Body::Transitioned(_) => EntryKind::Transitioned,
-            Body::CallEnded(_) => EntryKind::CallEnded,
-            Body::TurnEnded(_) => EntryKind::TurnEnded,
-            Body::SessionBound(_) => EntryKind::SessionBound,
-            Body::AllowanceGiven(_) => EntryKind::AllowanceGiven,
-            Body::AllowanceTaken(_) => EntryKind::AllowanceTaken,
-            Body::WorkflowRegistered(_) => EntryKind::WorkflowRegistered,
-            Body::RefusalsRepeated(_) => EntryKind::RefusalsRepeated,
-            Body::Passed(_) => EntryKind::Passed,
-        }
-    }
-
     /// The ruling, if it is one.
     pub fn ruled(&self) -> Option<&Ruled> {
         if let Body::Ruled(ruled) = self { Some(ruled) } else { None }
@@ -220,36 +149,10 @@ impl Body {
 
     /// What it says of a text that is kept beside it.
     pub fn text(&self) -> Option<Digest> {
-        match self {
-            Body::Ruled(ruled) => ruled.text,
-            Body::TrustRequested(requested) => requested.text,
-            Body::Registered(_)
-            | Body::BundleActivated(_)
-            | Body::Unauthenticated(_)
-            | Body::StateIntent(_)
-            | Body::StateOutcome(_)
-            | Body::ApprovalResolved(_)
-            | Body::Executed(_)
-            | Body::TrustChanged(_)
-            | Body::StatusChanged(_)
-            | Body::ModeChanged(_)
-            | Body::TokenRotated(_)
-            | Body::TextsErased(_)
-            | Body::KeyCreated(_)
-            | Body::KeyRevoked(_)
-            | Body::SigningKeyRotated(_)
-            | Body::RunStarted(_)
-            | Body::RunSteered(_)
-            | Body::Transitioned(_)
-            | Body::CallEnded(_)
-            | Body::TurnEnded(_)
-            | Body::SessionBound(_)
-            | Body::AllowanceGiven(_)
-            | Body::AllowanceTaken(_)
-            | Body::WorkflowRegistered(_)
-            | Body::RefusalsRepeated(_)
-            | Body::Passed(_) => None,
+        if let Body::TrustRequested(requested) = self {
+            return requested.text;
         }
+        self.ruled().and_then(|ruled| ruled.text)
     }
 
     /// The refusals that are counted, if some are.

@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::entry::{Body, Entry};
+use super::entry::{Body, Entry, Ruled};
 use crate::action::{Decision, Merits, Risk, Verdict};
+use crate::code::Code;
 use crate::digest::Digest;
 
 /// How many entries are looked at.
@@ -32,88 +33,54 @@ impl MeritsCount {
             return false;
         }
         self.looked_at = self.looked_at.saturating_add(1);
-        let add = |count: &mut u64| *count = count.saturating_add(1);
-        match &entry.body {
-            Body::TrustChanged(_) => {
-                self.merits.since = entry.at;
-                return false;
+        if matches!(entry.body, Body::TrustChanged(_) | Body::Registered(_)) {
+            self.merits.since = entry.at;
+            return false;
+        }
+        if let Body::Ruled(ruled) = &entry.body {
+            self.merits.since = entry.at;
+            self.add_ruling(ruled, index);
+        } else if let Body::ApprovalResolved(resolved) = &entry.body {
+            if resolved.verdict == Verdict::Approved {
+                self.granted.insert(resolved.opened);
             }
-            Body::Registered(_) => {
-                self.merits.since = entry.at;
-                return false;
-            }
-            Body::Ruled(ruled) => {
-                self.merits.since = entry.at;
-                let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return true };
-                add(&mut self.merits.rulings);
-                let decision = ruled.ruling.decision;
-                if ruled.violation
-                    || ruled.ruling.error.as_ref().is_some_and(|e| e.code == crate::Code::VerificationFailed)
-                {
-                    add(&mut self.merits.violations);
-                }
-                match decision {
-                    Decision::Denied => add(&mut self.merits.denied),
-                    Decision::BudgetExceeded => add(&mut self.merits.budget_exceeded),
-                    Decision::Approved | Decision::Corrected | Decision::Pending => {}
-                }
-                let ran = decision.lets_run() || self.granted.contains(&index);
-                let risk = ruled.ruling.verification.as_ref().map(|verification| verification.risk_level);
-                if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.seen_as()) {
-                    match self.executed.get(&index) {
-                        Some(true) => add(&mut self.merits.succeeded),
-                        Some(false) => add(&mut self.merits.failed),
-                        None => {}
-                    }
-                }
-            }
-            Body::ApprovalResolved(resolved) => {
-                if resolved.verdict == Verdict::Approved {
-                    self.granted.insert(resolved.opened);
-                }
-            }
-            Body::Executed(executed) => {
-                self.executed.insert(executed.decision, executed.success);
-            }
-            Body::BundleActivated(_)
-            | Body::Unauthenticated(_)
-            | Body::StateIntent(_)
-            | Body::StateOutcome(_)
-            | Body::TrustRequested(_)
-            | Body::StatusChanged(_)
-            | Body::ModeChanged(_)
-            | Body::TokenRotated(_)
-            | Body::TextsErased(_)
-            | Body::KeyCreated(_)
-            | Body::KeyRevoked(_)
-            | Body::SigningKeyRotated(_)
-            | Body::RunStarted(_)
-            | Body::RunSteered(_)
-            | Body::Transitioned(_)
-            | Body::CallEnded(_)
-            | Body::TurnEnded(_)
-            | Body::SessionBound(_)
-            | Body::AllowanceGiven(_)
-            | Body::AllowanceTaken(_)
-            | Body::WorkflowRegistered(_)
-            | Body::Passed(_) => {}
-            Body::RefusalsRepeated(repeated) => {
-                self.merits.since = entry.at;
-                for repeat in repeated.repeats.iter().filter(|repeat| repeat.counted) {
-                    let add = |count: &mut u64| *count = count.saturating_add(repeat.count);
-                    add(&mut self.merits.rulings);
-                    if repeat.violation || repeat.code == Some(crate::Code::VerificationFailed) {
-                        add(&mut self.merits.violations);
-                    }
-                    match repeat.decision {
-                        Decision::Denied => add(&mut self.merits.denied),
-                        Decision::BudgetExceeded => add(&mut self.merits.budget_exceeded),
-                        Decision::Approved | Decision::Corrected | Decision::Pending => {}
-                    }
-                }
+        } else if let Body::Executed(executed) = &entry.body {
+            self.executed.insert(executed.decision, executed.success);
+        } else if let Body::RefusalsRepeated(repeated) = &entry.body {
+            self.merits.since = entry.at;
+            for repeat in repeated.repeats.iter().filter(|repeat| repeat.counted) {
+                self.add_rulings(repeat.decision, repeat.code, repeat.violation, repeat.count);
             }
         }
         true
+    }
+
+    fn add_ruling(&mut self, ruled: &Ruled, index: u64) {
+        let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
+        let decision = ruled.ruling.decision;
+        self.add_rulings(decision, ruled.ruling.error.as_ref().map(|error| error.code), ruled.violation, 1);
+        let ran = decision.lets_run() || self.granted.contains(&index);
+        let risk = ruled.ruling.verification.as_ref().map(|verification| verification.risk_level);
+        if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.seen_as()) {
+            let (failed, succeeded) = (&mut self.merits.failed, &mut self.merits.succeeded);
+            if let Some(success) = self.executed.get(&index) {
+                let count = if *success { succeeded } else { failed };
+                *count = count.saturating_add(1);
+            }
+        }
+    }
+
+    fn add_rulings(&mut self, decision: Decision, code: Option<Code>, violation: bool, count: u64) {
+        let add = |sum: &mut u64| *sum = sum.saturating_add(count);
+        add(&mut self.merits.rulings);
+        if violation || code == Some(Code::VerificationFailed) {
+            add(&mut self.merits.violations);
+        }
+        match decision {
+            Decision::Denied => add(&mut self.merits.denied),
+            Decision::BudgetExceeded => add(&mut self.merits.budget_exceeded),
+            Decision::Approved | Decision::Corrected | Decision::Pending => {}
+        }
     }
 
     /// What was counted.

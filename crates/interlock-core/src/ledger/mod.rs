@@ -20,11 +20,7 @@ pub use entry::{
     UnauthenticatedRequests,
 };
 pub use merits::MeritsCount;
-pub use project::{
-    Consequences, OpenIntent, StateHead, apply_executed, apply_registered, apply_resolved, apply_resolved_run,
-    apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run, apply_transitioned, apply_transitioned_run,
-    apply_trust_requested,
-};
+pub use project::{Consequences, Moment, OpenIntent, Rows, StateHead, apply, is_of_run, resolve_for_run};
 pub use proof::{
     Subtree, Unprovable, prove_consistency, prove_inclusion, tree_root, verify_consistency, verify_inclusion,
 };
@@ -35,4 +31,4 @@ pub use run_entry::{
     TransitionOutcome, Transitioned, TurnEnded,
 };
 pub use tree::{Frontier, leaf_hash};
-pub use workflows::{WorkflowHead, WorkflowRegistered, apply_workflow_registered};
+pub use workflows::{WorkflowHead, WorkflowRegistered};

@@ -1,497 +1,424 @@
-//! The rows that follow from entries. The writer and the audit use the same functions, so they cannot disagree.
+//! The rows that follow from entries: one function, which the writer, the audit and a migration call, so that they cannot
+//! disagree.
+//!
+//! A new kind of entry is one more arm of [`Step::body`]: which rows it touches, and what it changes of them. What an
+//! entry is decided by is not known here.
 
-use serde::{Deserialize, Serialize};
+mod rulings;
+mod runs;
+mod state_head;
+
+use std::sync::Arc;
 
 use super::entry::{
-    AgentRegistered, ApprovalResolved, Body, Executed, Ruled, StateIntent, StateOutcome, TicketOpened, TrustChanged,
-    TrustRequested,
+    AgentRegistered, ApprovalResolved, Body, Entry, Executed, KeyRevoked, OperatorKey, Ruled, StateIntent,
+    StateOutcome, TrustChanged,
 };
-use super::run_entry::{Steer, TransitionOutcome, Transitioned};
-use crate::action::{
-    Agent, CallApplied, Conversation, Counted, Facts, Millis, OpenTicket, Record, Resolution, Risk, Ticket,
-    TicketSubject, TrustCause, TrustCost, Verdict, WaitingAction, WaitingTransition, WaitingTrust, apply_call,
-};
-use crate::code::Code;
-use crate::digest::Digest;
-use crate::rule::{SELF_RULE, Then};
-use crate::ruling::Denial;
-use crate::state::target;
-use crate::workflow::{self, CallEnded, Context, Ended, Grant, Parked, Position, Run, Seen, Workflow};
+use super::refusals::apply_repeated;
+use super::run_entry::{RunSteered, Transitioned};
+use super::workflows::{WorkflowHead, WorkflowRegistered};
+use crate::action::{Agent, Conversation, Millis, Record, Ticket, TicketSubject, Verdict};
+use crate::workflow::{self, Run, Workflow};
 
-/// The agent a registration yields.
-pub fn apply_registered(registered: &AgentRegistered, index: u64) -> Agent {
-    Agent::registered(registered.profile.clone(), registered.token, registered.trust_level, index)
+pub(super) use rulings::counted;
+pub use runs::{is_of_run, resolve_for_run};
+pub use state_head::{OpenIntent, StateHead};
+
+/// Where the rows are kept that entries change. Each is asked for when an entry touches it, and handed over: as it is
+/// afterwards it is in the [`Consequences`], changed or not.
+pub trait Rows {
+    /// Why a row cannot be had.
+    type Fault;
+
+    /// An agent.
+    fn agent(&mut self, id: &str) -> Result<Option<Agent>, Self::Fault>;
+    /// A conversation; a new one is empty.
+    fn conversation(&mut self, agent: &str, id: &str) -> Result<Conversation, Self::Fault>;
+    /// What is known of a coding agent's calls; nothing at first.
+    fn run(&mut self, agent: &str) -> Result<Run, Self::Fault>;
+    /// The workflow a run is in.
+    fn workflow(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, Self::Fault>;
+    /// The workflow that an entry has the text of, if it can be read.
+    fn read_workflow(&mut self, text: &str) -> Option<Arc<Workflow>>;
+    /// A ticket.
+    fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, Self::Fault>;
+    /// What is known of a state file; nothing at first.
+    fn head(&mut self, path: &str) -> Result<StateHead, Self::Fault>;
+    /// An operator's key.
+    fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, Self::Fault>;
+    /// The newest workflow under an id.
+    fn registered(&mut self, id: &str) -> Result<Option<WorkflowHead>, Self::Fault>;
+    /// Sees what an entry was decided on, where one is decided, before it changes anything.
+    fn before(&mut self, _entry: &Entry, _moment: &Moment<'_>) {}
 }
 
-/// Every entry of an agent: it is counted and becomes the last one.
-pub(super) fn apply_entry(agent: &mut Agent, at: Millis, index: u64) {
-    agent.entries = agent.entries.saturating_add(1);
-    agent.last_index = index;
-    agent.last_at = agent.last_at.max(at);
+/// What an entry was decided on.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment<'a> {
+    /// The agent.
+    pub agent: &'a Agent,
+    /// The conversation; an empty one for what belongs to none.
+    pub conversation: &'a Conversation,
+    /// What was known of the agent's calls, for what is about those.
+    pub run: Option<&'a Run>,
+    /// The workflow the run was in.
+    pub workflow: Option<&'a Workflow>,
 }
 
-/// What a ruling leads to, beside what it changes itself.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// What follows from an entry: the rows that it touched, as they are after it, and what must come of it.
+#[derive(Debug, Default)]
 pub struct Consequences {
-    /// The ticket it opens.
+    /// The agent.
+    pub agent: Option<Agent>,
+    /// The conversation that was asked for.
+    pub conversation: Option<Conversation>,
+    /// It is another than before.
+    pub has_conversed: bool,
+    /// The run of the agent.
+    pub run: Option<Run>,
+    /// The ticket that was asked for.
     pub ticket: Option<Ticket>,
-    /// How trust falls: the next entry of the agent must say so.
+    /// The ticket that the entry opened.
+    pub opened: Option<Ticket>,
+    /// A state file, by its path.
+    pub head: Option<(String, StateHead)>,
+    /// An operator's key.
+    pub key: Option<OperatorKey>,
+    /// A workflow that is the newest under its id.
+    pub workflow: Option<WorkflowHead>,
+    /// The entry of the decision that was reported as carried out.
+    pub executed: Option<u64>,
+    /// The agent has another token.
+    pub has_token: bool,
+    /// The agent's texts are removed.
+    pub erased: bool,
+    /// The entry whose text nobody needs any more.
+    pub forgotten: Option<u64>,
+    /// How trust changes: the next entry of the agent must say so.
     pub trust: Option<TrustChanged>,
-    /// The conversation changed.
-    pub took_step: bool,
+    /// Why this entry cannot be, where it stands; nothing if it can.
+    pub impossible: Vec<&'static str>,
 }
 
-/// What a ruling changes: the agent always, the conversation if a step was taken.
-pub fn apply_ruled(
-    agent: &mut Agent,
-    conversation: &mut Conversation,
-    ruled: &Ruled,
+/// When and under which rules an entry was written, and where it stands.
+#[derive(Debug, Clone, Copy)]
+struct Stamp {
     rules: u32,
     at: Millis,
     index: u64,
-) -> Consequences {
-    apply_entry(agent, at, index);
-    agent.count(ruled.ruling.decision, 1);
-    let mut consequences = Consequences::default();
-    let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return consequences };
-    let decision = ruled.ruling.decision;
-    // What a person agreed to was charged then.
-    if decision.lets_run() && ruled.redeemed.is_none() {
-        agent.spent.charge(ruled.ruling.charge, at);
-    }
-    // Calls of coding agents have no steps; their run remembers them.
-    if decision.consumes_step() && facts.call.is_none() {
-        let ran = facts.on_state().filter(|_| decision.lets_run());
-        conversation.take(facts.step, facts.seen_as(), ran, index);
-        consequences.took_step = true;
-    }
-    // Before the second revision of the rules there were neither tickets nor falling trust.
-    if rules < 2 {
-        return consequences;
-    }
-    if let Some(opened) = &ruled.ticket {
-        open_ticket(agent, &opened.approval_id, opened.expires_at, false, at);
-        consequences.ticket = Some(ticket_of(agent, ruled, facts, opened, at, index));
-    }
-    if let Some(counted) = counted(ruled, rules) {
-        let from_level = agent.trust;
-        let fallen = agent.record.count(counted, from_level, at);
-        if rules >= 5 && (fallen.is_some() || counted.violation) {
-            agent.cost = Some(TrustCost { decision_id: ruled.decision_id.clone(), entry: index });
-        }
-        consequences.trust =
-            fallen.map(|(to_level, cause)| TrustChanged { from_level, to_level, cause, approval_id: None });
-    }
-    consequences
 }
 
-/// What of a ruling counts for trust, if it counts.
-pub(super) fn counted(ruled: &Ruled, rules: u32) -> Option<Counted> {
-    let facts = ruled.facts.as_ref().filter(|facts| !facts.dry_run)?;
-    let code = ruled.ruling.error.as_ref().map(|error| error.code);
-    // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
-    let is_guidance = facts.call.is_some()
-        && (ruled.observed || code.is_some_and(is_of_phase) || rules >= 4 && is_for_a_person(ruled));
-    // A suspended agent is not judged any further.
-    let counts = code != Some(Code::AgentSuspended) && !is_guidance;
-    counts.then_some(Counted { decision: ruled.ruling.decision, code, violation: ruled.violation })
+/// What an entry changes. The rows it does not touch are not asked for.
+pub fn apply<R: Rows>(entry: &Entry, index: u64, rows: &mut R) -> Result<Consequences, R::Fault> {
+    let stamp = Stamp { rules: entry.rules, at: entry.at, index };
+    let mut step = Step { entry, stamp, rows, after: Consequences::default() };
+    step.body()?;
+    Ok(step.after)
 }
 
-fn is_of_phase(code: Code) -> bool {
-    code == Code::ShellEffect || code.as_str().starts_with("INTERLOCK-WF-")
+struct Step<'e, R> {
+    entry: &'e Entry,
+    stamp: Stamp,
+    rows: &'e mut R,
+    after: Consequences,
 }
 
-/// Whether a coding agent was refused what a person has to decide: by its level of trust, for open questions, or by a rule
-/// of that person. Work goes on beside such refusals, and counting them would lower trust until nothing passes. What
-/// reaches for Interlock itself, goes round in circles or breaks a limit counts.
-fn is_for_a_person(ruled: &Ruled) -> bool {
-    let by_us = ruled.evidence.as_ref().is_some_and(|evidence| evidence.matched.iter().any(|rule| rule == SELF_RULE));
-    let by_rule = ruled.evidence.as_ref().is_some_and(|evidence| evidence.rules == Some(Then::Deny));
-    !ruled.violation
-        && match ruled.ruling.error.as_ref().map(|error| error.code) {
-            Some(Code::TrustTooLow | Code::ApprovalsOpen) => true,
-            Some(Code::ToolNotAllowed) => by_rule && !by_us,
-            Some(_) | None => false,
-        }
-}
-
-/// What a ruling on a tool call changes of the run.
-pub fn apply_ruled_call(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, at: Millis, index: u64) {
-    let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
-    let applied = CallApplied {
-        decision: ruled.ruling.decision,
-        observed: ruled.observed,
-        redeemed: ruled.redeemed.as_deref(),
-        used: ruled.used.as_deref(),
-        at,
-        index,
-    };
-    let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
-    apply_call(run, workflow, facts, found, &applied);
-}
-
-/// What a transition changes of the agent, and the ticket it opens.
-pub fn apply_transitioned(
-    agent: &mut Agent,
-    asked: &Transitioned,
-    rules: u32,
-    at: Millis,
-    index: u64,
-    workflow: &str,
-) -> Option<Ticket> {
-    apply_entry(agent, at, index);
-    let TransitionOutcome::Parked { approval_id, expires_at, from, to, message } = &asked.outcome else { return None };
-    open_ticket(agent, approval_id, *expires_at, false, at);
-    Some(Ticket {
-        approval_id: approval_id.clone(),
-        agent: agent.profile.agent_id.clone(),
-        opened: index,
-        opened_at: at,
-        expires_at: *expires_at,
-        bundle: asked.bundle,
-        subject: TicketSubject::Transition(Box::new(WaitingTransition {
-            decision_id: asked.decision_id.clone(),
-            run_id: asked.run_id.clone().unwrap_or_default(),
-            workflow: workflow.to_owned(),
-            event: asked.event.clone(),
-            from: from.clone(),
-            target: to.clone(),
-            message: message.clone(),
-            trust: (rules >= 5).then_some(agent.trust),
-        })),
-        resolution: None,
-        spent: false,
-    })
-}
-
-/// What a transition changes of the run.
-pub fn apply_transitioned_run(run: &mut Run, workflow: Option<&Workflow>, asked: &Transitioned) {
-    match (&asked.outcome, workflow) {
-        (TransitionOutcome::Moved { to, .. }, Some(workflow)) => workflow::move_to(run, workflow, to, &asked.data),
-        (TransitionOutcome::Parked { approval_id, expires_at, to, .. }, _) => workflow::park(
-            run,
-            Parked {
-                approval_id: approval_id.clone(),
-                expires_at: *expires_at,
-                event: asked.event.clone(),
-                data: asked.data.clone(),
-                target: to.clone(),
-            },
-        ),
-        (TransitionOutcome::Moved { .. } | TransitionOutcome::Refused { .. }, _) => {}
-    }
-}
-
-/// What a person's decision changes of the run. `Err` if a transition cannot be made any more.
-pub fn apply_resolved_run(
-    run: &mut Run,
-    workflow: Option<&Workflow>,
-    ticket: &Ticket,
-    resolved: &ApprovalResolved,
-) -> Result<(), Code> {
-    let agreed = resolved.verdict == Verdict::Approved;
-    match &ticket.subject {
-        TicketSubject::Transition(_) => {
-            let workflow = workflow.ok_or(Code::ApprovalStale)?;
-            workflow::resolve_parked(run, workflow, &ticket.approval_id, agreed)
-        }
-        TicketSubject::Action(action) => {
-            if let (Some(fingerprint), true) = (action.call, agreed) {
-                let (approval_id, expires_at) = (ticket.approval_id.clone(), resolved.expires_at);
-                let (bundle, trust) = (ticket.bundle, action.trust);
-                run.granted.push(Grant { approval_id, fingerprint, expires_at, bundle, trust });
+impl<'e, R: Rows> Step<'e, R> {
+    /// What each kind of entry touches and changes. Every kind is here, and only here.
+    fn body(&mut self) -> Result<(), R::Fault> {
+        let (entry, Stamp { at, index, .. }) = (self.entry, self.stamp);
+        match &entry.body {
+            Body::Registered(registered) => self.register(registered),
+            Body::Ruled(ruled) => self.of_agent(|step, agent| step.rule(agent, ruled)),
+            Body::RefusalsRepeated(repeated) => self.of_agent(|step, agent| {
+                step.after.trust = apply_repeated(agent, repeated, at, index);
+                Ok(())
+            }),
+            Body::TrustRequested(requested) => self.of_agent(|step, agent| {
+                step.see(agent);
+                step.after.opened = Some(rulings::request_trust(agent, requested, step.stamp));
+                Ok(())
+            }),
+            Body::ApprovalResolved(resolved) => self.of_agent(|step, agent| step.resolve(agent, resolved)),
+            Body::Executed(executed) => self.of_agent(|step, agent| step.execute(agent, executed)),
+            Body::TrustChanged(changed) => self.agent(|agent| {
+                agent.trust = changed.to_level;
+                agent.record = Record::default();
+            }),
+            Body::StatusChanged(changed) => self.agent(|agent| agent.status = changed.status),
+            Body::ModeChanged(changed) => self.agent(|agent| agent.mode = changed.mode),
+            Body::TokenRotated(rotated) => {
+                self.after.has_token = true;
+                self.agent(|agent| agent.token = rotated.token)
             }
-            Ok(())
-        }
-        TicketSubject::Trust(_) => Ok(()),
-    }
-}
-
-/// What the entries about a run change of it; other kinds change nothing here. `Err` says what froze it.
-pub fn apply_to_run(run: &mut Run, workflow: Option<&Workflow>, body: &Body, index: u64) -> Result<(), &'static str> {
-    match body {
-        Body::RunStarted(started) => {
-            if let Some(workflow) = workflow {
-                let session = started.session.clone();
-                run.position = Some(Position::start(workflow, started.run_id.clone(), index, session));
-                run.seen = Seen::default();
-                // What this workflow calls by the name of a fact may be another command: of the old ones none counts.
-                for open in run.open.iter_mut().filter(|open| open.fact.is_some()) {
-                    open.fact = None;
-                    open.changes = true;
+            Body::TextsErased(_) => {
+                self.after.erased = true;
+                self.agent(|_| {})
+            }
+            Body::Transitioned(asked) => self.of_agent(|step, agent| step.transition(agent, asked)),
+            Body::RunSteered(steered) => self.of_agent(|step, agent| step.steer(agent, steered)),
+            Body::RunStarted(started) => {
+                let workflow = self.rows.read_workflow(&started.workflow);
+                self.check(workflow.is_some(), "its workflow cannot be read");
+                self.run(|run| {
+                    if let Some(workflow) = workflow {
+                        runs::start(run, &workflow, started, index);
+                    }
+                })
+            }
+            Body::CallEnded(told) => self.run(|run| runs::end_call(run, told)),
+            Body::TurnEnded(turn) => self.run(|run| workflow::end_turn(run, |open| turn.had(open))),
+            Body::SessionBound(bound) => self.run(|run| {
+                run.bind(&bound.session);
+                if let Some(host) = &bound.host {
+                    run.note_host(host);
                 }
-                run.revision = run.revision.saturating_add(1);
+            }),
+            Body::AllowanceGiven(given) => self.run(|run| run.allowances.push(given.allowance.clone())),
+            Body::AllowanceTaken(taken) => {
+                self.run(|run| run.allowances.retain(|it| it.allowance_id != taken.allowance_id))
             }
-        }
-        Body::RunSteered(steered) => steer(run, workflow, &steered.steer),
-        Body::CallEnded(told) => {
-            let ended = CallEnded {
-                call_id: told.call_id.as_deref(),
-                process: told.process,
-                fingerprint: told.fingerprint,
-                tool: &told.tool,
-                is_command: told.is_command,
-                ok: told.ok,
-                exit_code: told.exit_code,
-                result: told.result,
-                files: &told.files,
-            };
-            if let Err(reason) = workflow::end_call(run, &ended) {
-                run.frozen = Some(reason.to_owned());
-                return Err(reason);
+            Body::StateIntent(intent) => self.begin_state(intent),
+            Body::StateOutcome(outcome) => self.end_state(outcome),
+            Body::KeyCreated(created) => {
+                let known = self.rows.key(&created.key.key_id)?;
+                self.check(known.is_none(), "the key was made before");
+                self.after.key = Some(created.key.clone());
+                Ok(())
             }
-        }
-        Body::TurnEnded(turn) => workflow::end_turn(run, |open| turn.had(open)),
-        Body::SessionBound(bound) => {
-            run.bind(&bound.session);
-            if let Some(host) = &bound.host {
-                run.note_host(host);
+            Body::KeyRevoked(revoked) => self.revoke_key(revoked),
+            Body::WorkflowRegistered(registered) => self.register_workflow(registered),
+            Body::Passed(passed) => {
+                let is_sound = !passed.passes.is_empty() && passed.passes.iter().all(|pass| pass.is_sound(at));
+                self.check(is_sound, "it counts what cannot have been");
+                // Nobody knows whose an event is that cannot be read.
+                if entry.agent.is_some() { self.agent(|_| {}) } else { Ok(()) }
             }
+            Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => Ok(()),
         }
-        Body::AllowanceGiven(given) => run.allowances.push(given.allowance.clone()),
-        Body::AllowanceTaken(taken) => run.allowances.retain(|it| it.allowance_id != taken.allowance_id),
-        Body::Registered(_)
-        | Body::Ruled(_)
-        | Body::BundleActivated(_)
-        | Body::Unauthenticated(_)
-        | Body::StateIntent(_)
-        | Body::StateOutcome(_)
-        | Body::TrustRequested(_)
-        | Body::ApprovalResolved(_)
-        | Body::Executed(_)
-        | Body::TrustChanged(_)
-        | Body::StatusChanged(_)
-        | Body::ModeChanged(_)
-        | Body::TokenRotated(_)
-        | Body::TextsErased(_)
-        | Body::KeyCreated(_)
-        | Body::KeyRevoked(_)
-        | Body::SigningKeyRotated(_)
-        | Body::Transitioned(_)
-        | Body::WorkflowRegistered(_)
-        | Body::RefusalsRepeated(_)
-        | Body::Passed(_) => {}
     }
-    Ok(())
-}
 
-fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
-    // Where a run stands is as it was when somebody else writes files.
-    run.revision = run.revision.saturating_add(u64::from(*steer != Steer::Changed));
-    match (steer, workflow) {
-        (Steer::Force(to), Some(workflow)) => {
-            if let Some(position) = &mut run.position {
-                position.parked = None;
-                position.ended = None;
+    fn check(&mut self, holds: bool, otherwise: &'static str) {
+        if !holds {
+            self.after.impossible.push(otherwise);
+        }
+    }
+
+    /// The id of the agent that the entry is about.
+    fn agent_id(&self) -> &'e str {
+        self.entry.agent.as_deref().unwrap_or("")
+    }
+
+    fn register(&mut self, registered: &AgentRegistered) -> Result<(), R::Fault> {
+        let id = &registered.profile.agent_id;
+        let is_first =
+            self.entry.agent.as_ref() == Some(id) && self.entry.agent_seq == Some(1) && self.entry.previous.is_none();
+        self.check(is_first, "it is not the first entry of the agent it registers");
+        let known = self.rows.agent(id)?;
+        self.check(known.is_none(), "the agent was registered before");
+        let AgentRegistered { profile, token, trust_level } = registered;
+        self.after.agent = Some(Agent::registered(profile.clone(), *token, *trust_level, self.stamp.index));
+        self.after.has_token = true;
+        Ok(())
+    }
+
+    /// An entry of an agent: it is counted and becomes the last one.
+    fn of_agent(&mut self, change: impl FnOnce(&mut Self, &mut Agent) -> Result<(), R::Fault>) -> Result<(), R::Fault> {
+        let id = self.agent_id();
+        let Some(mut agent) = self.rows.agent(id)? else {
+            self.check(false, "its agent was never registered");
+            return Ok(());
+        };
+        let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
+        let follows = (self.entry.agent_seq, self.entry.previous) == expected;
+        self.check(follows, "it does not follow the agent's entry before it");
+        change(self, &mut agent)?;
+        agent.entries = agent.entries.saturating_add(1);
+        agent.last_index = self.stamp.index;
+        agent.last_at = agent.last_at.max(self.stamp.at);
+        self.after.agent = Some(agent);
+        Ok(())
+    }
+
+    /// An entry that changes nothing beside its agent.
+    fn agent(&mut self, change: impl FnOnce(&mut Agent)) -> Result<(), R::Fault> {
+        self.of_agent(|_, agent| {
+            change(agent);
+            Ok(())
+        })
+    }
+
+    /// An entry that changes the run of its agent, whatever workflow it is in.
+    fn run(&mut self, change: impl FnOnce(&mut Run)) -> Result<(), R::Fault> {
+        self.of_agent(|step, _| {
+            let id = step.agent_id();
+            let mut run = step.rows.run(id)?;
+            change(&mut run);
+            step.after.run = Some(run);
+            Ok(())
+        })
+    }
+
+    fn rule(&mut self, agent: &mut Agent, ruled: &Ruled) -> Result<(), R::Fault> {
+        let (id, facts) = (self.agent_id(), ruled.facts.as_ref());
+        let mut conversation = match facts.filter(|facts| facts.call.is_none()) {
+            Some(facts) => Some(self.rows.conversation(id, &facts.conversation)?),
+            None => None,
+        };
+        let mut run = match facts.filter(|facts| facts.call.is_some()) {
+            Some(_) => Some(self.rows.run(id)?),
+            None => None,
+        };
+        let workflow = match &run {
+            Some(run) => self.rows.workflow(run)?,
+            None => None,
+        };
+        let (workflow, mut none) = (workflow.as_deref(), Conversation::default());
+        let row = conversation.as_mut().unwrap_or(&mut none);
+        self.rows.before(self.entry, &Moment { agent, conversation: row, run: run.as_ref(), workflow });
+        if let Some(redeemed) = &ruled.redeemed {
+            self.spend(agent, redeemed, "it used up the agreement of a ticket that could not be spent")?;
+        }
+        if let Some(run) = &mut run {
+            runs::rule(run, workflow, ruled, self.stamp);
+        }
+        rulings::rule(agent, row, ruled, self.stamp, &mut self.after);
+        self.after.conversation = conversation;
+        self.after.run = run;
+        Ok(())
+    }
+
+    /// A ticket is used up.
+    fn spend(&mut self, agent: &Agent, approval_id: &str, otherwise: &'static str) -> Result<(), R::Fault> {
+        let mut ticket = self.rows.ticket(approval_id)?;
+        // The bundle of that moment is not looked up here: a ticket of another one cannot be told from it.
+        let spendable = ticket.as_ref().is_some_and(|ticket| {
+            ticket.agent == agent.profile.agent_id
+                && ticket.check_spendable(agent, ticket.bundle, self.stamp.at).is_ok()
+        });
+        self.check(spendable, otherwise);
+        if let Some(ticket) = &mut ticket {
+            ticket.spent = true;
+        }
+        self.after.ticket = ticket;
+        Ok(())
+    }
+
+    fn resolve(&mut self, agent: &mut Agent, resolved: &ApprovalResolved) -> Result<(), R::Fault> {
+        let id = self.agent_id();
+        let mut ticket = match self.rows.ticket(&resolved.approval_id)? {
+            Some(ticket) if ticket.agent == id => ticket,
+            other => {
+                self.after.ticket = other;
+                self.check(false, "there is no such ticket of this agent");
+                return Ok(());
             }
-            workflow::move_to(run, workflow, to, &Context::default());
-        }
-        (Steer::Force(_), None) => {}
-        (Steer::Stop, _) => {
-            if let Some(position) = &mut run.position {
-                position.parked = None;
-                position.ended = Some(Ended::Stopped);
+        };
+        let decidable = ticket.check_decidable(resolved.verdict, agent, ticket.bundle, self.stamp.at).is_ok();
+        self.check(decidable, "this ticket could not be decided on");
+        let mut conversation = match &ticket.subject {
+            TicketSubject::Action(action) if resolved.verdict == Verdict::Approved && action.call.is_none() => {
+                Some(self.rows.conversation(id, &action.conversation)?)
             }
+            TicketSubject::Action(_) | TicketSubject::Trust(_) | TicketSubject::Transition(_) => None,
+        };
+        if is_of_run(&ticket) {
+            let mut run = self.rows.run(id)?;
+            let workflow = self.rows.workflow(&run)?;
+            let made = resolve_for_run(&mut run, workflow.as_deref(), &ticket, resolved).is_ok();
+            self.check(made, "the transition could not be made at that moment");
+            self.after.run = Some(run);
         }
-        (Steer::Thaw, _) => {
-            run.frozen = None;
-            run.open.clear();
+        let row = conversation.as_mut();
+        self.after.trust =
+            rulings::resolve(agent, row.unwrap_or(&mut Conversation::default()), &mut ticket, resolved, self.stamp);
+        self.after.has_conversed = conversation.is_some();
+        self.after.conversation = conversation;
+        self.after.forgotten = Some(ticket.opened);
+        self.after.ticket = Some(ticket);
+        Ok(())
+    }
+
+    fn execute(&mut self, agent: &mut Agent, executed: &Executed) -> Result<(), R::Fault> {
+        self.see(agent);
+        if let Some(approval_id) = &executed.approval_id {
+            self.spend(agent, approval_id, "this ticket could not be spent")?;
         }
-        (Steer::Pause(until), _) => run.paused_until = Some(*until),
-        (Steer::Changed, _) => {
-            run.changes = run.changes.saturating_add(1);
-            run.seen.facts.clear();
+        agent.spent.charge_more(executed.charge, self.stamp.at);
+        self.after.executed = Some(executed.decision);
+        Ok(())
+    }
+
+    fn transition(&mut self, agent: &mut Agent, asked: &Transitioned) -> Result<(), R::Fault> {
+        let (mut run, workflow) = self.decided_on(agent)?;
+        let name = workflow.as_deref().map_or("", Workflow::id);
+        self.after.opened = rulings::transition(agent, asked, name, self.stamp);
+        runs::transition(&mut run, workflow.as_deref(), asked);
+        self.after.run = Some(run);
+        Ok(())
+    }
+
+    fn steer(&mut self, agent: &Agent, steered: &RunSteered) -> Result<(), R::Fault> {
+        let (mut run, workflow) = self.decided_on(agent)?;
+        runs::steer(&mut run, workflow.as_deref(), &steered.steer);
+        self.after.run = Some(run);
+        Ok(())
+    }
+
+    /// Shows what was decided on the agent alone.
+    fn see(&mut self, agent: &Agent) {
+        let moment = Moment { agent, conversation: &Conversation::default(), run: None, workflow: None };
+        self.rows.before(self.entry, &moment);
+    }
+
+    /// The run and the workflow that something about them was decided on.
+    fn decided_on(&mut self, agent: &Agent) -> Result<(Run, Option<Arc<Workflow>>), R::Fault> {
+        let id = self.agent_id();
+        let run = self.rows.run(id)?;
+        let (workflow, conversation) = (self.rows.workflow(&run)?, &Conversation::default());
+        let moment = Moment { agent, conversation, run: Some(&run), workflow: workflow.as_deref() };
+        self.rows.before(self.entry, &moment);
+        Ok((run, workflow))
+    }
+
+    fn begin_state(&mut self, intent: &StateIntent) -> Result<(), R::Fault> {
+        let mut head = self.rows.head(&intent.path)?;
+        let can_begin = head.check(intent.current).is_ok() && intent.first == head.committed.is_none();
+        self.check(can_begin, "this commit could not begin");
+        head.begin(intent, self.stamp.index);
+        self.after.head = Some((intent.path.clone(), head));
+        Ok(())
+    }
+
+    fn end_state(&mut self, outcome: &StateOutcome) -> Result<(), R::Fault> {
+        let mut head = self.rows.head(&outcome.path)?;
+        let is_open = head.open.as_ref().is_some_and(|open| open.index == outcome.intent);
+        self.check(is_open, "it is the outcome of no open intent");
+        head.end(outcome);
+        self.after.head = Some((outcome.path.clone(), head));
+        Ok(())
+    }
+
+    fn revoke_key(&mut self, revoked: &KeyRevoked) -> Result<(), R::Fault> {
+        let mut key = self.rows.key(&revoked.key_id)?;
+        self.check(key.as_ref().is_some_and(|key| !key.revoked), "there is no such key to revoke");
+        if let Some(key) = &mut key {
+            key.revoked = true;
         }
-    }
-}
-
-fn open_ticket(agent: &mut Agent, approval_id: &str, expires_at: Millis, trust: bool, at: Millis) {
-    agent.open.retain(|ticket| ticket.expires_at > at);
-    agent.open.push(OpenTicket { approval_id: approval_id.to_owned(), expires_at, trust });
-}
-
-fn ticket_of(agent: &Agent, ruled: &Ruled, facts: &Facts, opened: &TicketOpened, at: Millis, index: u64) -> Ticket {
-    let risk = ruled.ruling.verification.as_ref().map_or(Risk::Critical, |verification| verification.risk_level);
-    let why = ruled.ruling.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-    Ticket {
-        approval_id: opened.approval_id.clone(),
-        agent: agent.profile.agent_id.clone(),
-        opened: index,
-        opened_at: at,
-        expires_at: opened.expires_at,
-        bundle: ruled.bundle,
-        subject: TicketSubject::Action(Box::new(WaitingAction {
-            decision_id: ruled.decision_id.clone(),
-            action: facts.action.clone(),
-            conversation: facts.conversation.clone(),
-            step: facts.step,
-            on_state: facts.on_state(),
-            charge: opened.charge,
-            risk,
-            trust: agent.trust,
-            why,
-            call: facts.call.is_some().then(|| facts.agreed_to()),
-        })),
-        resolution: None,
-        spent: false,
-    }
-}
-
-/// What a request for trust changes, and the ticket it opens.
-pub fn apply_trust_requested(
-    agent: &mut Agent,
-    requested: &TrustRequested,
-    rules: u32,
-    at: Millis,
-    index: u64,
-) -> Ticket {
-    apply_entry(agent, at, index);
-    open_ticket(agent, &requested.approval_id, requested.expires_at, true, at);
-    Ticket {
-        approval_id: requested.approval_id.clone(),
-        agent: agent.profile.agent_id.clone(),
-        opened: index,
-        opened_at: at,
-        expires_at: requested.expires_at,
-        bundle: requested.bundle,
-        subject: TicketSubject::Trust(Box::new(WaitingTrust {
-            from_level: requested.from_level,
-            to_level: requested.to_level,
-            merits: requested.merits,
-            refusals: (rules < 5).then(|| agent.refusals()),
-        })),
-        resolution: None,
-        spent: false,
-    }
-}
-
-/// What a person's decision changes; also how trust rises: the next entry of the agent must say so.
-pub fn apply_resolved(
-    agent: &mut Agent,
-    conversation: &mut Conversation,
-    ticket: &mut Ticket,
-    resolved: &ApprovalResolved,
-    at: Millis,
-    index: u64,
-) -> Option<TrustChanged> {
-    apply_entry(agent, at, index);
-    agent.open.retain(|open| open.approval_id != resolved.approval_id && open.expires_at > at);
-    let (by, reason) = (resolved.by.clone(), resolved.reason.clone());
-    ticket.resolution = Some(Resolution { verdict: resolved.verdict, by, at, entry: index, reason });
-    if resolved.verdict == Verdict::Denied {
-        return None;
-    }
-    ticket.expires_at = resolved.expires_at;
-    match &ticket.subject {
-        TicketSubject::Action(action) => {
-            agent.spent.charge(resolved.charge, at);
-            if let Some(on_state) = action.on_state {
-                conversation.ran(on_state);
-            }
-            None
-        }
-        TicketSubject::Transition(_) => None,
-        TicketSubject::Trust(trust) => Some(TrustChanged {
-            from_level: agent.trust,
-            to_level: trust.to_level,
-            cause: TrustCause::Elevation,
-            approval_id: Some(resolved.approval_id.clone()),
-        }),
-    }
-}
-
-/// What a reported execution changes.
-pub fn apply_executed(agent: &mut Agent, ticket: Option<&mut Ticket>, executed: &Executed, at: Millis, index: u64) {
-    apply_entry(agent, at, index);
-    agent.spent.charge_more(executed.charge, at);
-    if let Some(ticket) = ticket {
-        ticket.spent = true;
-    }
-}
-
-/// What the entries about the agent itself change; other kinds change nothing here.
-pub fn apply_to_agent(agent: &mut Agent, body: &Body, at: Millis, index: u64) {
-    match body {
-        Body::TrustChanged(changed) => {
-            agent.trust = changed.to_level;
-            agent.record = Record::default();
-        }
-        Body::StatusChanged(changed) => agent.status = changed.status,
-        Body::ModeChanged(changed) => agent.mode = changed.mode,
-        Body::TokenRotated(rotated) => agent.token = rotated.token,
-        Body::TextsErased(_)
-        | Body::RunStarted(_)
-        | Body::RunSteered(_)
-        | Body::CallEnded(_)
-        | Body::TurnEnded(_)
-        | Body::SessionBound(_)
-        | Body::AllowanceGiven(_)
-        | Body::AllowanceTaken(_)
-        | Body::Passed(_) => {}
-        Body::Registered(_)
-        | Body::Ruled(_)
-        | Body::BundleActivated(_)
-        | Body::Unauthenticated(_)
-        | Body::StateIntent(_)
-        | Body::StateOutcome(_)
-        | Body::TrustRequested(_)
-        | Body::ApprovalResolved(_)
-        | Body::Executed(_)
-        | Body::KeyCreated(_)
-        | Body::KeyRevoked(_)
-        | Body::SigningKeyRotated(_)
-        | Body::Transitioned(_)
-        | Body::WorkflowRegistered(_)
-        | Body::RefusalsRepeated(_) => return,
-    }
-    apply_entry(agent, at, index);
-}
-
-/// What the ledger knows of a state file.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StateHead {
-    /// The SHA-256 of the state that was committed last.
-    pub committed: Option<Digest>,
-    /// A commit whose outcome is not known yet.
-    pub open: Option<OpenIntent>,
-}
-
-/// A commit whose outcome is not known yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OpenIntent {
-    /// Its entry.
-    pub index: u64,
-    /// The SHA-256 of what the file holds if it was carried out.
-    pub proposed: Digest,
-}
-
-impl StateHead {
-    /// Whether a commit from this current state may begin.
-    pub fn check(&self, current: Digest) -> Result<(), Denial> {
-        if self.open.is_some() {
-            return Err(target::refused("another commit of this file is in progress, or its outcome is not known yet"));
-        }
-        match self.committed {
-            Some(committed) if committed != current => Err(target::refused(
-                "the claimed current state is not the one that was committed last; read the file again",
-            )),
-            Some(_) | None => Ok(()),
-        }
+        self.after.key = key;
+        Ok(())
     }
 
-    /// A commit begins.
-    pub fn begin(&mut self, intent: &StateIntent, index: u64) {
-        self.open = Some(OpenIntent { index, proposed: intent.proposed });
-    }
-
-    /// A commit ends.
-    pub fn end(&mut self, outcome: &StateOutcome) {
-        if let Some(open) = self.open.take_if(|open| open.index == outcome.intent)
-            && outcome.committed
-        {
-            self.committed = Some(open.proposed);
-        }
+    fn register_workflow(&mut self, registered: &WorkflowRegistered) -> Result<(), R::Fault> {
+        let newest = self.rows.registered(&registered.id)?;
+        let Some(workflow) = self.rows.read_workflow(&registered.workflow) else {
+            self.after.workflow = newest;
+            self.check(false, "its workflow cannot be read");
+            return Ok(());
+        };
+        let next = WorkflowRegistered::after(newest.as_ref(), &workflow, registered.by.clone());
+        self.check(next.as_ref() == Some(registered), "it is not the next workflow under this id");
+        self.after.workflow = Some(WorkflowHead::of(registered, &workflow, self.stamp.at, self.stamp.index));
+        Ok(())
     }
 }

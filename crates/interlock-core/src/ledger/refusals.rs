@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Ruled, TrustChanged};
-use super::project::{apply_entry, counted};
+use super::project::counted;
 use super::run_entry::{TransitionOutcome, Transitioned};
 use crate::action::{Agent, Counted, Decision, Millis, Trust, TrustCost, words};
 use crate::code::Code;
@@ -221,7 +221,6 @@ impl Repeat {
 
 /// What counted refusals change of the agent, and how trust falls: the next entry of the agent must say so then.
 pub fn apply_repeated(agent: &mut Agent, repeated: &RefusalsRepeated, at: Millis, index: u64) -> Option<TrustChanged> {
-    apply_entry(agent, at, index);
     let (from_level, mut fallen) = (agent.trust, None);
     for repeat in &repeated.repeats {
         if !repeat.transition {

@@ -62,21 +62,18 @@ impl WorkflowRegistered {
     }
 }
 
-/// The row a registration yields. `workflow` is the one its text is of.
-pub fn apply_workflow_registered(
-    registered: &WorkflowRegistered,
-    workflow: &Workflow,
-    at: Millis,
-    index: u64,
-) -> WorkflowHead {
-    WorkflowHead {
-        id: registered.id.clone(),
-        version: registered.version,
-        digest: registered.digest,
-        description: workflow.description().map(str::to_owned),
-        states: u64::try_from(workflow.states().count()).unwrap_or(u64::MAX),
-        entry: index,
-        registered_at: at,
-        by: registered.by.clone(),
+impl WorkflowHead {
+    /// The row a registration yields. `workflow` is the one its text is of.
+    pub fn of(registered: &WorkflowRegistered, workflow: &Workflow, at: Millis, index: u64) -> WorkflowHead {
+        WorkflowHead {
+            id: registered.id.clone(),
+            version: registered.version,
+            digest: registered.digest,
+            description: workflow.description().map(str::to_owned),
+            states: u64::try_from(workflow.states().count()).unwrap_or(u64::MAX),
+            entry: index,
+            registered_at: at,
+            by: registered.by.clone(),
+        }
     }
 }

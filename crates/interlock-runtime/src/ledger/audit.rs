@@ -11,14 +11,14 @@ use interlock_core::action::{
     CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, decide, decide_call, is_violation,
 };
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Entry, Frontier, Ruled, leaf_hash};
+use interlock_core::ledger::{Entry, Frontier, Moment, Ruled, leaf_hash};
 
 use beside::Beside;
 
 use super::batch::digest_of_text;
 use super::checkpoint::{Checkpoint, LedgerKey};
 use super::decision_id::DecisionIds;
-use super::fold::{Fold, Moment};
+use super::fold::Fold;
 use super::store::{KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
@@ -118,7 +118,7 @@ fn audit(
         match Entry::from_bytes(bytes) {
             Ok(entry) => {
                 beside.add(&entry, index);
-                fold.add(&entry, index, |_, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
+                fold.add(&entry, index, |_, _, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
             }
             Err(error) => findings.add(format!("entry {index}: {error}")),
         }
@@ -286,12 +286,12 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
             Ok(entry) => entry,
             Err(error) => return findings.add(format!("entry {index}: {error}")),
         };
-        let decide_again = |moment: &Moment<'_>, ruled: &Ruled| {
+        let decide_again = |moment: &Moment<'_>, in_force: Option<&Bundle>, ruled: &Ruled| {
             let Some(facts) = &ruled.facts else {
                 replay.malformed = replay.malformed.saturating_add(1);
                 return;
             };
-            let bundle = other.or(moment.bundle);
+            let bundle = other.or(in_force);
             let decided = bundle.and_then(|bundle| {
                 let evidence = ruled.evidence.clone().map(|mut evidence| {
                     if other.is_some() {

@@ -6,7 +6,8 @@
 //! | to find | look in |
 //! |---|---|
 //! | what can be asked, and answered | `batch/command.rs` |
-//! | rulings, the overlay, the order of it all | here |
+//! | rulings, the order of it all | here |
+//! | the overlay: how an entry becomes rows and is recorded | `batch/record.rs` |
 //! | approvals, requests for trust, executions | `batch/tickets.rs` |
 //! | agents, keys and texts, by operators | `batch/operators.rs` |
 //! | refusals that are counted instead of written out | `batch/refusals.rs` |
@@ -14,6 +15,7 @@
 
 mod command;
 mod operators;
+mod record;
 mod refusals;
 mod runs;
 mod tickets;
@@ -37,16 +39,16 @@ use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
 use interlock_core::ledger::{
     Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, RefusalKind, Ruled, StateHead,
-    StateIntent, TicketOpened, TrustChanged, WorkflowHead, apply_ruled, apply_to_agent, leaf_hash,
+    StateIntent, TicketOpened, WorkflowHead, leaf_hash,
 };
 use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
 
 use command::operator_of;
+use record::Read;
 use refusals::AgentRefusals;
 
 use super::decision_id::DecisionIds;
-use super::event::event_of;
 use super::store::{Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Store, StoreFault, Txn};
 use crate::clock::{Entropy, new_id};
 
@@ -196,22 +198,13 @@ impl Batch<'_> {
             Command::Rule(command) => self.rule(*command),
             Command::Activate(bundle) => {
                 let body = Body::BundleActivated(BundleActivated { text: bundle.text().to_owned() });
-                let recorded = self.append(Entry::new(None, self.state.clock, body))?;
+                let recorded = self.record_alone(body)?;
                 self.state.bundle = bundle;
                 Ok(recorded)
             }
             Command::BeginState(intent) => self.begin_state(intent),
-            Command::EndState(outcome) => {
-                let mut head = self.head(&outcome.path)?;
-                head.end(&outcome);
-                let path = outcome.path.clone();
-                let answer = self.append(Entry::new(None, self.state.clock, Body::StateOutcome(outcome)))?;
-                self.heads.insert(path, head);
-                Ok(answer)
-            }
-            Command::CountUnauthenticated(counts) => {
-                self.append(Entry::new(None, self.state.clock, Body::Unauthenticated(counts)))
-            }
+            Command::EndState(outcome) => self.record_alone(Body::StateOutcome(outcome)),
+            Command::CountUnauthenticated(counts) => self.record_alone(Body::Unauthenticated(counts)),
             Command::CountRepeats => self.count_repeats(),
             Command::Resolve { approval_id, verdict, by, reason } => self.resolve(&approval_id, verdict, by, reason),
             Command::RequestTrust(request) => self.request_trust(*request),
@@ -220,16 +213,14 @@ impl Batch<'_> {
             Command::EraseTexts { agent, by, reason } => self.erase_texts(&agent, by, reason),
             Command::CreateKey(key) => self.create_key(*key),
             Command::RevokeKey(revoked) => self.revoke_key(revoked),
-            Command::RotateSigningKey(rotated) => {
-                self.append(Entry::new(None, self.state.clock, Body::SigningKeyRotated(rotated)))
-            }
+            Command::RotateSigningKey(rotated) => self.record_alone(Body::SigningKeyRotated(rotated)),
             Command::Enrol(enrolment) => self.enrol(*enrolment),
             Command::Call(command) => self.call(*command),
             Command::Pass { agent, pass } => self.pass(&agent, pass),
             Command::PassUnread { holds } => self.pass_unread(holds),
             Command::Transition(command) => self.transition(*command),
             Command::ChangeRun { agent, change } => self.change_run(&agent, change),
-            Command::RegisterWorkflow { workflow, by } => self.register_workflow(&workflow, by),
+            Command::RegisterWorkflow { workflow, by } => self.register_workflow(workflow, by),
             Command::Delivered(ids) => {
                 self.delivered.extend(ids);
                 Ok(Answer::Done)
@@ -238,16 +229,12 @@ impl Batch<'_> {
     }
 
     fn begin_state(&mut self, mut intent: StateIntent) -> Result<Answer, Trouble> {
-        let mut head = self.head(&intent.path)?;
+        let head = self.head(&intent.path)?;
         if let Err(denial) = head.check(intent.current) {
             return Ok(Answer::Blocked(Box::new(denial)));
         }
         intent.first = head.committed.is_none();
-        head.begin(&intent, self.next_index());
-        let path = intent.path.clone();
-        let answer = self.append(Entry::new(None, self.state.clock, Body::StateIntent(intent)))?;
-        self.heads.insert(path, head);
-        Ok(answer)
+        self.record_alone(Body::StateIntent(intent))
     }
 
     fn head(&mut self, path: &str) -> Result<StateHead, StoreFault> {
@@ -321,33 +308,16 @@ impl Batch<'_> {
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
-        let mut agent = Agent::clone(&agent);
-        let (key, mut row) = conversation.map_or((None, Conversation::default()), |(key, row)| (Some(key), row));
-        let mut chain = Chain::new(&agent);
-        let consequences = apply_ruled(&mut agent, &mut row, &ruled, RULES, now, index);
-        let first = chain.entry(&id, now, Body::Ruled(Box::new(ruled)));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = consequences.trust {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        let mut answer = self.append_all(entries)?;
-        // From here on nothing fails: rows and entries go together.
-        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        let read = Read { agent: Some(agent), conversation, ..Read::default() };
+        let mut answer = self.record(read, now, Body::Ruled(Box::new(ruled)))?;
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
-        }
-        if let Some(key) = key {
-            let changed = consequences.took_step || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
-            self.conversations.insert(key, (row, changed));
         }
         if let Some(Idempotency { key, .. }) = idempotency {
             let sealed = corrected.as_ref().map(|text| self.state.ids.seal_text(&id, index, text));
             self.kept.insert((id, key), KeptAnswer { index, at: now, corrected: sealed });
         }
-        self.tickets.extend(consequences.ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.texts.extend(kept_text);
-        self.outbox.extend(outbox);
         if let Answer::Recorded(recorded) = &mut answer {
             recorded.corrected = corrected;
         }
@@ -396,33 +366,6 @@ impl Batch<'_> {
         let mut salt = [0; 16];
         self.entropy.fill(&mut salt).map_err(|_| Trouble::Internal)?;
         Ok(KeptText { agent: agent.to_owned(), index, salt, text, until })
-    }
-
-    /// The event of an entry, if its agent's principal wants to be told.
-    fn events(&self, agent: &Agent, entry: &Entry, at: Millis, index: u64) -> Vec<Outgoing> {
-        if !self.state.bundle.principals().contains_key(&agent.profile.principal_id) {
-            return Vec::new();
-        }
-        event_of(self.state.ids, &agent.profile, &entry.body, at, index).into_iter().collect()
-    }
-
-    /// The entry by which trust changes, right after the one that made it change.
-    fn follow_trust(
-        &self,
-        agent: &mut Agent,
-        chain: &mut Chain,
-        changed: TrustChanged,
-        now: Millis,
-        entries: &mut Vec<Entry>,
-        outbox: &mut Vec<Outgoing>,
-    ) {
-        let index = self.next_index().saturating_add(u64::try_from(entries.len()).unwrap_or(u64::MAX));
-        let id = agent.profile.agent_id.clone();
-        chain.went_on(index.saturating_sub(1));
-        let entry = chain.entry(&id, now, Body::TrustChanged(changed));
-        apply_to_agent(agent, &entry.body, now, index);
-        outbox.extend(self.events(agent, &entry, now, index));
-        entries.push(entry);
     }
 
     fn malformed(
@@ -528,33 +471,6 @@ impl Batch<'_> {
         self.state.frontier.size()
     }
 
-    fn append(&mut self, entry: Entry) -> Result<Answer, Trouble> {
-        let bytes = entry.to_bytes().map_err(|_| Trouble::Internal)?;
-        let (index, leaf) = self.push(bytes, entry.at);
-        Ok(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: false, folded: None, corrected: None })))
-    }
-
-    /// Appends entries that belong together; the answer is about the first. Nothing is appended unless all can be.
-    fn append_all(&mut self, entries: Vec<Entry>) -> Result<Answer, Trouble> {
-        let mut entries = entries.into_iter();
-        let first = entries.next().ok_or(Trouble::Internal)?;
-        let rest: Result<Vec<_>, _> = entries.map(|entry| entry.to_bytes().map(|bytes| (bytes, entry.at))).collect();
-        let rest = rest.map_err(|_| Trouble::Internal)?;
-        let answer = self.append(first)?;
-        for (bytes, at) in rest {
-            self.push(bytes, at);
-        }
-        Ok(answer)
-    }
-
-    fn push(&mut self, bytes: Vec<u8>, at: Millis) -> (u64, Digest) {
-        let (leaf, index) = (leaf_hash(&bytes), self.next_index());
-        self.state.frontier.append(leaf);
-        self.state.clock = self.state.clock.max(at);
-        self.entries.push(bytes);
-        (index, leaf)
-    }
-
     /// The state and the rows after this batch; `None` if nothing changed.
     fn changes(self) -> Option<(State, Changes)> {
         if self.entries.is_empty() && self.delivered.is_empty() {
@@ -591,29 +507,6 @@ impl Batch<'_> {
 /// Whether a ruling refuses a tool call: a person may want to look at it.
 pub(super) fn is_refused_call(ruled: &Ruled) -> bool {
     !ruled.ruling.decision.lets_run() && ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some())
-}
-
-/// Where in its agent's chain of entries the next one stands.
-struct Chain {
-    next: u64,
-    previous: u64,
-}
-
-impl Chain {
-    fn new(agent: &Agent) -> Chain {
-        Chain { next: agent.entries.saturating_add(1), previous: agent.last_index }
-    }
-
-    fn entry(&mut self, agent: &str, at: Millis, body: Body) -> Entry {
-        let entry = Entry::new(Some((agent, self.next, Some(self.previous))), at, body);
-        self.next = self.next.saturating_add(1);
-        entry
-    }
-
-    /// The last entry got this index.
-    fn went_on(&mut self, index: u64) {
-        self.previous = index;
-    }
 }
 
 /// What an entry says of a text that is kept beside it.

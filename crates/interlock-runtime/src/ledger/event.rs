@@ -67,37 +67,7 @@ struct EventData<'a> {
 
 /// The event an entry is worth, if it is worth one.
 pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
-    let told = told_of(profile);
-    let (kind, data) = match body {
-        Body::Ruled(ruled) => of_ruling(ruled, &told)?,
-        Body::Transitioned(asked) => of_transition(asked, &told)?,
-        Body::RefusalsRepeated(repeated) => of_repeats(repeated, &told)?,
-        Body::TrustRequested(requested) => of_trust_request(requested, &told),
-        Body::ApprovalResolved(resolved) => of_resolution(resolved, &told),
-        Body::TrustChanged(changed) => of_trust(changed, &told),
-        Body::StatusChanged(changed) => of_status(changed, &told),
-        Body::Registered(_)
-        | Body::BundleActivated(_)
-        | Body::Unauthenticated(_)
-        | Body::StateIntent(_)
-        | Body::StateOutcome(_)
-        | Body::Executed(_)
-        | Body::ModeChanged(_)
-        | Body::TokenRotated(_)
-        | Body::TextsErased(_)
-        | Body::KeyCreated(_)
-        | Body::KeyRevoked(_)
-        | Body::SigningKeyRotated(_)
-        | Body::RunStarted(_)
-        | Body::RunSteered(_)
-        | Body::CallEnded(_)
-        | Body::TurnEnded(_)
-        | Body::SessionBound(_)
-        | Body::AllowanceGiven(_)
-        | Body::AllowanceTaken(_)
-        | Body::WorkflowRegistered(_)
-        | Body::Passed(_) => return None,
-    };
+    let (kind, data) = data_of(body, &told_of(profile))?;
     // An entry is worth one event at most, and the first entry none: ids begin after 0.
     let id = index;
     let event_id = event_id(ids, index);
@@ -114,6 +84,29 @@ pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Mil
     let body = serde_json::to_string(&event).ok()?;
     let (principal, agent) = (profile.principal_id.clone(), profile.agent_id.clone());
     Some(Outgoing { id, principal, agent, lane: lane_of(kind), event_id, body, at })
+}
+
+/// What principals are told of an entry; of most kinds nothing.
+fn data_of<'a>(body: &'a Body, told: &EventData<'a>) -> Option<(&'static str, EventData<'a>)> {
+    if let Body::TrustRequested(requested) = body {
+        return Some(of_trust_request(requested, told));
+    }
+    if let Body::ApprovalResolved(resolved) = body {
+        return Some(of_resolution(resolved, told));
+    }
+    if let Body::TrustChanged(changed) = body {
+        return Some(of_trust(changed, told));
+    }
+    if let Body::StatusChanged(changed) = body {
+        return Some(of_status(changed, told));
+    }
+    if let Body::Transitioned(asked) = body {
+        return of_transition(asked, told);
+    }
+    if let Body::RefusalsRepeated(repeated) = body {
+        return of_repeats(repeated, told);
+    }
+    body.ruled().and_then(|ruled| of_ruling(ruled, told))
 }
 
 /// With what an event of a kind waits.

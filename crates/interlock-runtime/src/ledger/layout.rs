@@ -249,7 +249,7 @@ fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
         let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
         let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
         let mut wrong = None;
-        fold.add(&entry, to_u64(number)?, |_, _| {}, |reason| wrong = Some(reason.to_owned()));
+        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
         if let Some(reason) = wrong {
             return Err(StoreFault(format!("entry {number}: {reason}")));
         }

@@ -365,7 +365,7 @@ fn an_audit_decides_again_what_let_something_run() {
         (edit("mode_changed", r#""mode":"observe""#, r#""mode":"enforce""#), "or is only shown comes out differently"),
         (edit("ruled", r#","observed":true"#, ""), "or is only shown comes out differently"),
         (edit("executed", r#""decision":2"#, r#""decision":1"#), "this execution could not be reported"),
-        (edit("executed", r#""cost_usd":490000"#, r#""cost_usd":1"#), "this execution could not be reported"),
+        (edit("executed", r#""cost_usd":490000"#, r#""cost_usd":1"#), "or cost something else"),
         (edit("trust_requested", r#""to_level":2"#, r#""to_level":1"#), "more trust could not be asked for"),
         (edit("trust_requested", r#""from_level":1"#, r#""from_level":0"#), "more trust could not be asked for"),
     ] {

@@ -15,11 +15,9 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Millis, PassCount, PassKind};
-use interlock_core::ledger::{
-    Body, Entry, Likeness, Passed, RefusalKind, RefusalsRepeated, Repeat, apply_repeated, apply_to_agent,
-};
+use interlock_core::ledger::{Body, Entry, Likeness, Passed, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
 
-use super::{Answer, Batch, Chain, Recorded, Trouble};
+use super::{Answer, Batch, Read, Recorded, Trouble};
 use crate::ledger::store::KeptText;
 
 /// How long it is remembered what an agent was refused.
@@ -210,17 +208,7 @@ impl Batch<'_> {
         if passes.is_empty() {
             return Ok(());
         }
-        let (body, index) = (Body::Passed(Passed { passes }), self.next_index());
-        match agent {
-            None => drop(self.append(Entry::new(None, now, body))?),
-            Some(agent) => {
-                let mut agent = Agent::clone(&agent);
-                let entry = Chain::new(&agent).entry(id, now, body);
-                apply_to_agent(&mut agent, &entry.body, now, index);
-                self.append(entry)?;
-                self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
-            }
-        }
+        self.record(Read { agent, ..Read::default() }, now, Body::Passed(Passed { passes }))?;
         self.refused.insert(id.to_owned(), counted);
         Ok(())
     }
@@ -250,18 +238,7 @@ impl Batch<'_> {
             return Ok(());
         }
         let repeated = RefusalsRepeated { repeats };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        let fallen = apply_repeated(&mut agent, &repeated, now, index);
-        let first = chain.entry(id, now, Body::RefusalsRepeated(repeated));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = fallen {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        self.append_all(entries)?;
-        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
-        self.outbox.extend(outbox);
+        self.record(Read::agent(agent), now, Body::RefusalsRepeated(repeated))?;
         self.refused.insert(id.to_owned(), refused);
         Ok(())
     }

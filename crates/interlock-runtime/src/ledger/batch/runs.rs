@@ -4,20 +4,19 @@
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Actor, Agent, CallRuling, CallSnapshot, Conversation, Figures, Mode, PassAsked, PassRuling, decide_call,
-    decide_pass, decide_transition, decide_unread, is_observed, is_violation,
+    Actor, CallRuling, CallSnapshot, Conversation, Figures, Mode, PassAsked, PassRuling, decide_call, decide_pass,
+    decide_transition, decide_unread, is_observed, is_violation,
 };
 use interlock_core::ledger::{
     Body, Entry, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome,
-    Transitioned, WorkflowHead, WorkflowRegistered, apply_ruled, apply_ruled_call, apply_to_agent, apply_to_run,
-    apply_transitioned, apply_transitioned_run, apply_workflow_registered, leaf_hash,
+    Transitioned, WorkflowHead, WorkflowRegistered, leaf_hash,
 };
 use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, TransitionAsked, Workflow};
 use interlock_core::{Code, Digest};
 
 use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
 use super::refusals::NOBODY;
-use super::{Answer, Batch, Chain, Recorded, Trouble, digest_of_text};
+use super::{Answer, Batch, Read, Recorded, Trouble, digest_of_text};
 use crate::ledger::store::StoreFault;
 
 /// How many workflows the writer remembers, resolved.
@@ -64,7 +63,7 @@ impl Batch<'_> {
         let CallCommand { agent: id, facts, evidence, text, beside } = command;
         let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
-        let mut run = self.run_row(&id)?;
+        let run = self.run_row(&id)?;
         let workflow = self.workflow_of(&run)?;
         let bundle = Arc::clone(&self.state.bundle);
         let snapshot = CallSnapshot { run: &run, workflow: workflow.as_deref() };
@@ -98,35 +97,15 @@ impl Batch<'_> {
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, None, index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
-        let mut spent = match &ruled.redeemed {
-            Some(redeemed) => Some(self.ticket(redeemed)?.ok_or(Trouble::Internal)?),
-            None => None,
-        };
-        if let Some(ticket) = &mut spent {
-            ticket.spent = true;
-        }
-        let mut agent = Agent::clone(&agent);
-        let mut chain = Chain::new(&agent);
-        let consequences = apply_ruled(&mut agent, &mut Conversation::default(), &ruled, RULES, now, index);
-        apply_ruled_call(&mut run, workflow.as_deref(), &ruled, now, index);
-        let first = chain.entry(&id, now, Body::Ruled(Box::new(ruled)));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = consequences.trust {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        let answer = self.append_all(entries)?;
-        let begun = run.open.iter().find(|open| open.decision == index);
-        let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
-        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        let read = Read { agent: Some(agent), run: Some(run), ..Read::default() };
+        let answer = self.record(read, now, Body::Ruled(Box::new(ruled)))?;
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
         }
-        self.runs.insert(id.clone(), run);
-        let tickets = consequences.ticket.into_iter().chain(spent);
-        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
         self.texts.extend(kept_text);
-        self.outbox.extend(outbox);
+        let run = self.runs.get(&id);
+        let begun = run.and_then(|run| run.open.iter().find(|open| open.decision == index));
+        let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
         self.tell_of_changes(&id, changes, looks, &beside)?;
         Ok(answer)
     }
@@ -159,7 +138,7 @@ impl Batch<'_> {
         }
         let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
-        let mut run = self.run_row(&id)?;
+        let run = self.run_row(&id)?;
         let workflow = self.workflow_of(&run)?;
         let bundle = Arc::clone(&self.state.bundle);
         let question = TransitionAsked { event: &event, data: &data, expected_revision };
@@ -183,21 +162,11 @@ impl Batch<'_> {
                 return Ok(Answer::Recorded(recorded));
             }
         }
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        let name = workflow.as_deref().map_or("", Workflow::id);
-        let ticket = apply_transitioned(&mut agent, &asked, RULES, now, index, name);
-        apply_transitioned_run(&mut run, workflow.as_deref(), &asked);
-        let entry = chain.entry(&id, now, Body::Transitioned(Box::new(asked)));
-        let outbox = self.events(&agent, &entry, now, index);
-        let answer = self.append(entry)?;
-        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
+        let read = Read { agent: Some(agent), run: Some(run), ..Read::default() };
+        let answer = self.record(read, now, Body::Transitioned(Box::new(asked)))?;
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, None);
         }
-        self.runs.insert(id, run);
-        self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
-        self.outbox.extend(outbox);
         Ok(answer)
     }
 
@@ -228,7 +197,7 @@ impl Batch<'_> {
     pub(super) fn change_run(&mut self, id: &str, change: RunChange) -> Result<Answer, Trouble> {
         let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
-        let mut run = self.run_row(id)?;
+        let run = self.run_row(id)?;
         let mut beside = Vec::new();
         let (body, workflow) = match change {
             RunChange::Start { workflow, run_id, session, by } => {
@@ -273,39 +242,29 @@ impl Batch<'_> {
                 (Body::AllowanceTaken(taken), None)
             }
         };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        apply_to_agent(&mut agent, &body, now, index);
         let writing = |run: &Run| run.open.iter().filter(|open| open.changes).count();
-        let before = writing(&run);
-        // What froze the run is in the row.
-        let _ = apply_to_run(&mut run, workflow.as_deref(), &body, index);
-        // What was under way may have written until now.
-        let has_written = matches!(body, Body::CallEnded(_)) && writing(&run) < before;
-        let entry: Entry = chain.entry(id, now, body);
-        let answer = self.append(entry)?;
+        let (before, ends_call) = (writing(&run), matches!(body, Body::CallEnded(_)));
+        let read = Read { agent: Some(agent), run: Some(run), workflow: workflow.clone(), ..Read::default() };
+        let answer = self.record(read, now, body)?;
         if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
             self.state.workflows.add(workflow);
         }
-        self.agents.insert(id.to_owned(), (Some(Arc::new(agent)), true));
-        self.runs.insert(id.to_owned(), run);
+        // What was under way may have written until now.
+        let has_written = ends_call && self.runs.get(id).is_some_and(|run| writing(run) < before);
         self.tell_of_changes(id, has_written, false, &beside)?;
         Ok(answer)
     }
 
     /// Makes a workflow the newest under its id. One that is that already is answered with its entry.
-    pub(super) fn register_workflow(&mut self, workflow: &Workflow, by: Actor) -> Result<Answer, Trouble> {
+    pub(super) fn register_workflow(&mut self, workflow: Arc<Workflow>, by: Actor) -> Result<Answer, Trouble> {
         let newest = self.workflow_head(workflow.id())?;
-        let registered = match (WorkflowRegistered::after(newest.as_ref(), workflow, by), newest) {
+        let registered = match (WorkflowRegistered::after(newest.as_ref(), &workflow, by), newest) {
             (Some(registered), _) => registered,
             (None, Some(newest)) => return self.registration(newest.entry).map(Box::new).map(Answer::Recorded),
             (None, None) => return Err(Trouble::Internal),
         };
-        let (now, index) = (self.state.clock, self.next_index());
-        let head = apply_workflow_registered(&registered, workflow, now, index);
-        let answer = self.append(Entry::new(None, now, Body::WorkflowRegistered(Box::new(registered))))?;
-        self.workflows.insert(head.id.clone(), head);
-        Ok(answer)
+        let read = Read { workflow: Some(workflow), ..Read::default() };
+        self.record(read, self.state.clock, Body::WorkflowRegistered(Box::new(registered)))
     }
 
     /// An earlier registration.
@@ -315,7 +274,7 @@ impl Batch<'_> {
         Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, folded: None, corrected: None })
     }
 
-    fn workflow_head(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
+    pub(super) fn workflow_head(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
         match self.workflows.get(id) {
             Some(head) => Ok(Some(head.clone())),
             None => self.txn.workflow(id),

@@ -5,16 +5,15 @@ use std::sync::Arc;
 
 use interlock_core::Code;
 use interlock_core::action::{
-    Actor, Agent, Charge, Conversation, Executable, Stale, Ticket, TicketRefusal, TicketSubject, Verdict,
-    check_trust_request, decide_execution,
+    Actor, Charge, Executable, Stale, Ticket, TicketRefusal, TicketSubject, Verdict, check_trust_request,
+    decide_execution,
 };
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, Entry, Executed, RULES, Ruled, TrustRequested, apply_executed, apply_resolved,
-    apply_resolved_run, apply_trust_requested,
+    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, is_of_run, resolve_for_run,
 };
 
-use super::{Answer, Batch, Chain, Execution, Trouble, TrustRequest, digest_of_text};
+use super::{Answer, Batch, Execution, Read, Trouble, TrustRequest, digest_of_text};
 use crate::ledger::store::StoreFault;
 
 impl Batch<'_> {
@@ -25,7 +24,7 @@ impl Batch<'_> {
         by: Actor,
         reason: Option<String>,
     ) -> Result<Answer, Trouble> {
-        let Some(mut ticket) = self.ticket(approval_id)? else { return Ok(Answer::Refused(Code::ApprovalUnknown)) };
+        let Some(ticket) = self.ticket(approval_id)? else { return Ok(Answer::Refused(Code::ApprovalUnknown)) };
         let id = ticket.agent.clone();
         let Some(agent) = self.agent(&id)? else { return Err(Trouble::Internal) };
         let now = self.state.clock.max(agent.last_at);
@@ -43,44 +42,18 @@ impl Batch<'_> {
         };
         let (approval_id, opened) = (ticket.approval_id.clone(), ticket.opened);
         let resolved = ApprovalResolved { approval_id, opened, verdict, by, reason, expires_at, charge };
-        let key = match &ticket.subject {
-            TicketSubject::Action(action) if action.call.is_none() => Some((id.clone(), action.conversation.clone())),
-            TicketSubject::Action(_) | TicketSubject::Trust(_) | TicketSubject::Transition(_) => None,
-        };
-        let mut row = match &key {
-            Some(key) => self.conversation(key)?,
-            None => Conversation::default(),
-        };
-        let mut run = match &ticket.subject {
-            TicketSubject::Transition(_) => Some(self.run_row(&id)?),
-            TicketSubject::Action(action) if action.call.is_some() => Some(self.run_row(&id)?),
-            TicketSubject::Action(_) | TicketSubject::Trust(_) => None,
-        };
-        if let Some(run) = &mut run {
-            let workflow = self.workflow_of(run)?;
-            if let Err(code) = apply_resolved_run(run, workflow.as_deref(), &ticket, &resolved) {
+        let mut read = Read::agent(agent);
+        if is_of_run(&ticket) {
+            let run = self.run_row(&id)?;
+            let workflow = self.workflow_of(&run)?;
+            // Whether it can still be made is decided by making it, on a copy.
+            if let Err(code) = resolve_for_run(&mut run.clone(), workflow.as_deref(), &ticket, &resolved) {
                 return Ok(if code == Code::ApprovalStale { Answer::Stale(Stale::Run) } else { Answer::Refused(code) });
             }
+            read.run = Some(run);
         }
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        let risen = apply_resolved(&mut agent, &mut row, &mut ticket, &resolved, now, index);
-        let first = chain.entry(&id, now, Body::ApprovalResolved(Box::new(resolved)));
-        let events = self.events(&agent, &first, now, index);
-        let (mut entries, mut outbox) = (vec![first], events);
-        if let Some(changed) = risen {
-            self.follow_trust(&mut agent, &mut chain, changed, now, &mut entries, &mut outbox);
-        }
-        let answer = self.append_all(entries)?;
-        self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
-        if let Some(key) = key.filter(|_| verdict == Verdict::Approved) {
-            self.conversations.insert(key, (row, true));
-        }
-        self.forgotten.push((id.clone(), ticket.opened));
-        self.runs.extend(run.map(|run| (id, run)));
-        self.tickets.insert(ticket.approval_id.clone(), ticket);
-        self.outbox.extend(outbox);
-        Ok(answer)
+        read.ticket = Some(ticket);
+        self.record(read, now, Body::ApprovalResolved(Box::new(resolved)))
     }
 
     pub(super) fn request_trust(&mut self, request: TrustRequest) -> Result<Answer, Trouble> {
@@ -111,16 +84,8 @@ impl Batch<'_> {
             text: kept.as_ref().map(digest_of_text),
             by,
         };
-        let mut agent = Agent::clone(&agent);
-        let mut chain = Chain::new(&agent);
-        let ticket = apply_trust_requested(&mut agent, &requested, RULES, now, index);
-        let entry = chain.entry(&id, now, Body::TrustRequested(Box::new(requested)));
-        let outbox = self.events(&agent, &entry, now, index);
-        let answer = self.append(entry)?;
-        self.agents.insert(id, (Some(Arc::new(agent)), true));
-        self.tickets.insert(ticket.approval_id.clone(), ticket);
+        let answer = self.record(Read::agent(agent), now, Body::TrustRequested(Box::new(requested)))?;
         self.texts.extend(kept);
-        self.outbox.extend(outbox);
         Ok(answer)
     }
 
@@ -148,7 +113,7 @@ impl Batch<'_> {
             Err(refusal) => return Ok(refused(refusal)),
         };
         let (decision, _) = found.ok_or(Trouble::Internal)?;
-        let mut ticket = ticket.filter(|_| ruling.spends);
+        let ticket = ticket.filter(|_| ruling.spends);
         let executed = Executed {
             decision_id,
             decision,
@@ -158,15 +123,8 @@ impl Batch<'_> {
             usage,
             charge: ruling.charged.raised_by(usage),
         };
-        let (mut agent, index) = (Agent::clone(&agent), self.next_index());
-        let mut chain = Chain::new(&agent);
-        apply_executed(&mut agent, ticket.as_mut(), &executed, now, index);
-        let entry = chain.entry(&id, now, Body::Executed(Box::new(executed)));
-        let answer = self.append(entry)?;
-        self.agents.insert(id, (Some(Arc::new(agent)), true));
-        self.executions.insert(decision, index);
-        self.tickets.extend(ticket.map(|ticket| (ticket.approval_id.clone(), ticket)));
-        Ok(answer)
+        let read = Read { agent: Some(agent), ticket, ..Read::default() };
+        self.record(read, now, Body::Executed(Box::new(executed)))
     }
 
     /// A ruling of an agent by its id.
