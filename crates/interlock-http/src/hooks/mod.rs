@@ -298,7 +298,8 @@ impl Hooks {
             | Answer::Refused(_)
             | Answer::BudgetSpent(_)
             | Answer::Stale(_)
-            | Answer::Fault(_)) => Err(trouble_of(&answer)),
+            | Answer::Fault(_)
+            | Answer::Unknown) => Err(trouble_of(&answer)),
         }
     }
 
@@ -484,6 +485,7 @@ impl From<StoreFault> for Trouble {
 fn trouble_of(answer: &Answer) -> Trouble {
     match answer {
         Answer::Refused(code) | Answer::Fault(code) => Trouble::Refused(*code),
+        Answer::Unknown => Trouble::Refused(Code::FaultStore),
         Answer::Recorded(_)
         | Answer::NeedsEvidence(_)
         | Answer::Blocked(_)

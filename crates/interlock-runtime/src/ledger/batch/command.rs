@@ -287,8 +287,10 @@ pub enum Answer {
     BudgetSpent(Box<Breach>),
     /// Done, and nothing had to be recorded.
     Done,
-    /// Our trouble. Nothing is approved.
+    /// Our trouble. Nothing is approved, and nothing is recorded.
     Fault(Code),
+    /// The store failed while it was committing: nothing is approved, and whether it is recorded is not known.
+    Unknown,
 }
 
 /// A recorded entry.
