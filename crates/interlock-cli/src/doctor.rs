@@ -474,10 +474,10 @@ fn check_ledger(data: &Path) -> Result<(u64, u64, String), RecoveryFault> {
     let checkpoint = CheckpointFile::new(data, key);
     if checkpoint.read().map_err(RecoveryFault::Checkpoint)?.is_none() {
         // Recovery would write one for an empty ledger, and doctor writes nothing.
-        return Err(RecoveryFault::Damaged("there is no checkpoint file".to_owned()));
+        return Err(RecoveryFault::Damaged("there is no checkpoint file".into()));
     }
     let mut reader = SqliteReader::open(data)?;
-    let built_in = Bundle::built_in().map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+    let built_in = Bundle::built_in().map_err(RecoveryFault::damaged)?;
     let state = recover(&mut reader, Some(&checkpoint), &Arc::new(built_in), SystemClock.now())?;
     Ok((state.frontier.size(), state.clock, state.bundle.digest().to_string()))
 }

@@ -32,6 +32,7 @@
 pub mod action;
 pub mod bundle;
 pub mod call;
+mod cause;
 pub mod code;
 mod digest;
 mod display;
@@ -46,6 +47,7 @@ pub mod state;
 pub mod transition;
 pub mod workflow;
 
+pub use cause::Cause;
 pub use code::Code;
 pub use digest::Digest;
 pub use display::{DISPLAY_CHARS_MAX, Shown, display, inert_json, is_visible, visible};

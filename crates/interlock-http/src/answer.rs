@@ -105,6 +105,12 @@ impl Refusal {
         let message = message.unwrap_or("an internal fault; nothing was approved");
         Refusal::new(code, message)
     }
+
+    /// The store failed while it was committing.
+    pub(crate) fn unknown() -> Refusal {
+        let message = "the ledger is not available; nothing was approved, and whether this is on record is not known";
+        Refusal::new(Code::FaultStore, message)
+    }
 }
 
 impl IntoResponse for Refusal {
@@ -222,6 +228,7 @@ pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
     match answer {
         Answer::Recorded(recorded) => Ok(recorded),
         Answer::Refused(code) | Answer::Fault(code) => Err(Refusal::of_code(code)),
+        Answer::Unknown => Err(Refusal::unknown()),
         Answer::Stale(stale) => Err(Refusal::stale(&stale)),
         Answer::NeedsEvidence(_) | Answer::Blocked(_) | Answer::BudgetSpent(_) | Answer::Passed(_) | Answer::Done => {
             Err(Refusal::of_code(Code::FaultInternal))

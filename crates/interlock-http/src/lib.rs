@@ -67,7 +67,7 @@ mod write;
 pub use meter::FuelMeter;
 pub use rate::{Judging, Limiter, RateLimiter, RateLimits, Verdict};
 pub use routes::{OPENAPI, router};
-pub use server::{ServeFault, serve, serve_with};
+pub use server::{serve, serve_with};
 pub use telemetry::Telemetry;
 pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
 pub use telemetry::log::{Level, Log, LogFormat};

@@ -17,6 +17,7 @@ use hyper::service::{HttpService, Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use interlock_runtime::ledger::StopFault;
 use interlock_runtime::startup::room_for_connections;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -48,29 +49,12 @@ const UNACCEPTED_TOLD_EVERY: Duration = Duration::from_secs(60);
 /// The errors of a process, and of a system, that has no descriptor left.
 const NO_DESCRIPTOR: [i32; 2] = [24, 23];
 
-/// Why serving ended badly.
-#[derive(Debug)]
-pub enum ServeFault {
-    /// The ledger did not stop cleanly.
-    Ledger(String),
-}
-
-impl std::fmt::Display for ServeFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            ServeFault::Ledger(reason) => f.write_str(reason),
-        }
-    }
-}
-
-impl std::error::Error for ServeFault {}
-
 /// Serves until `stop` is ready; then finishes what is in progress, and stops the ledger.
 pub async fn serve(
     service: Arc<Service>,
     listener: TcpListener,
     stop: impl Future<Output = ()>,
-) -> Result<(), ServeFault> {
+) -> Result<(), StopFault> {
     serve_with(service, Some(listener), None, stop).await
 }
 
@@ -80,7 +64,7 @@ pub async fn serve_with(
     listener: Option<TcpListener>,
     tls: Option<Tls>,
     stop: impl Future<Output = ()>,
-) -> Result<(), ServeFault> {
+) -> Result<(), StopFault> {
     let routes = router(Arc::clone(&service));
     let warming = tokio::spawn(Arc::clone(&service).warm_tree());
     let ticking = tokio::spawn(async {
@@ -142,11 +126,7 @@ pub async fn serve_with(
     let _ = tokio::time::timeout(STOP_TIME_MAX, graceful.shutdown()).await;
     let ledger = service.gate.ledger().clone();
     let stopped = tokio::task::spawn_blocking(move || ledger.stop()).await;
-    match stopped {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(fault)) => Err(ServeFault::Ledger(fault.0)),
-        Err(_) => Err(ServeFault::Ledger("the ledger could not be stopped".to_owned())),
-    }
+    stopped.unwrap_or(Err(StopFault::Died))
 }
 
 /// What answers on a connection of an address: the routes, and a bound on what they leave unread.

@@ -43,6 +43,7 @@ impl Service {
                 Ok(decision) => Ok(decision),
                 Err(CommitRefusal::Blocked(denial)) => Ok(blocked(&denial)),
                 Err(CommitRefusal::Fault(code)) => Err(Refusal::of_code(code)),
+                Err(CommitRefusal::Unknown) => Err(Refusal::unknown()),
                 Err(CommitRefusal::Unsettled) => Err(Refusal::new(
                     Code::FaultStore,
                     "the outcome of this commit is not on record; the file holds the old state or the new one, and \

@@ -12,9 +12,9 @@ impl Gate {
     /// The newest workflow under an id, with its row.
     pub fn registered(&self, id: &str) -> Result<Option<(WorkflowHead, Workflow)>, StoreFault> {
         let Some(head) = self.ledger().workflow(id)? else { return Ok(None) };
-        let lost = || StoreFault(format!("entry {} has not the workflow that its row speaks of", head.entry));
+        let lost = || StoreFault::new(format!("entry {} has not the workflow that its row speaks of", head.entry));
         let bytes = self.ledger().entry(head.entry)?.ok_or_else(lost)?;
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let entry = Entry::from_bytes(&bytes)?;
         let registered = entry.body.workflow_registered().ok_or_else(lost)?;
         let workflow = Workflow::from_text(&registered.workflow).map_err(|_| lost())?;
         // A person decides on what is shown, so it must be what a run would be started with.

@@ -21,6 +21,8 @@ pub enum CommitRefusal {
     Fault(Code),
     /// Our trouble, after the file was touched: it holds the old state or the new one, and the next start settles which.
     Unsettled,
+    /// Our trouble, before anything was written: whether the intent is on record is not known.
+    Unknown,
 }
 
 impl From<Denial> for CommitRefusal {
@@ -56,6 +58,7 @@ pub fn commit_recorded(
         }
         Answer::Blocked(denial) => return Err(CommitRefusal::Blocked(*denial)),
         Answer::Refused(code) | Answer::Fault(code) => return Err(CommitRefusal::Fault(code)),
+        Answer::Unknown => return Err(CommitRefusal::Unknown),
         Answer::NeedsEvidence(_) | Answer::BudgetSpent(_) | Answer::Stale(_) | Answer::Passed(_) | Answer::Done => {
             return Err(CommitRefusal::Fault(Code::FaultInternal));
         }
@@ -79,11 +82,11 @@ pub fn commit_recorded(
 pub fn settle_open_commits(ledger: &Ledger) -> Result<usize, StoreFault> {
     let open = ledger.open_commits()?;
     for (path, intent) in &open {
-        let digest = file_digest(path).map_err(|error| StoreFault(format!("{path}: {error}")))?;
+        let digest = file_digest(path).map_err(|error| StoreFault::while_doing(path.clone(), error))?;
         let committed = digest == Some(intent.proposed);
         let outcome = StateOutcome { intent: intent.index, path: path.clone(), committed };
         if !matches!(ledger.submit_and_wait(Command::EndState(outcome)), Answer::Recorded(_)) {
-            return Err(StoreFault("the outcome of a state commit could not be recorded".to_owned()));
+            return Err(StoreFault::new("the outcome of a state commit could not be recorded"));
         }
     }
     Ok(open.len())

@@ -430,6 +430,7 @@ impl ToolDoor {
 fn fault_of(answer: &Answer) -> DoorFault {
     match answer {
         Answer::Refused(code) | Answer::Fault(code) => DoorFault::Refused(*code),
+        Answer::Unknown => DoorFault::Refused(Code::FaultStore),
         Answer::Recorded(_)
         | Answer::NeedsEvidence(_)
         | Answer::Blocked(_)

@@ -23,8 +23,8 @@ use interlock_core::ledger::{
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::ledger::{
-    AgentChange, Answer, Changes, Command, Execution, KeptAnswer, MemoryStore, Reader, Request, RuleCommand, State,
-    Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
+    AgentChange, Answer, Changes, Command, Execution, KeptAnswer, Left, MemoryStore, Reader, Request, RuleCommand,
+    State, Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
 };
 
 use self::coding::{CODER_HOUR_MAX, CODERS, Coding, Runs};
@@ -73,7 +73,7 @@ fn step(plan: &mut Option<(usize, Fault)>, is_commit: bool) -> Result<bool, Stor
         }
         (Fault::Panics, true) | (Fault::Fails, _) => {
             *plan = None;
-            Err(StoreFault("simulated".to_owned()))
+            Err(StoreFault::new("simulated"))
         }
     }
 }
@@ -82,7 +82,7 @@ impl Store for SimulatedStore {
     fn begin(&mut self) -> Result<Box<dyn Txn + '_>, StoreFault> {
         if let Some((0, Fault::Fails)) = self.plan {
             self.plan = None;
-            return Err(StoreFault("simulated".to_owned()));
+            return Err(StoreFault::new("simulated"));
         }
         Ok(Box::new(SimulatedTxn { inner: self.inner.begin()?, plan: &mut self.plan }))
     }
@@ -167,8 +167,15 @@ impl Txn for SimulatedTxn<'_> {
         let SimulatedTxn { inner, plan } = *self;
         let dies = step(plan, true)?;
         inner.commit(changes)?;
-        if dies { Err(StoreFault("simulated".to_owned())) } else { Ok(()) }
+        if dies { Err(StoreFault::new("simulated").of_commit()) } else { Ok(()) }
     }
+}
+
+/// A store whose next transaction fails: before anything is written, or after the commit, so that the writer does not hear
+/// of what is recorded.
+pub fn failing_once(store: MemoryStore, is_recorded: bool) -> Box<dyn Store> {
+    let fault = if is_recorded { Fault::DiesAfterCommit } else { Fault::Fails };
+    Box::new(SimulatedStore { inner: store, plan: Some((0, fault)) })
 }
 
 /// Ids by number.
@@ -568,9 +575,11 @@ impl World {
                     }
                 }
             }
-            Err(_) => {
+            Err(fault) => {
                 self.crashes += 1;
                 let mut reader = self.store.reader().expect("a reader");
+                let size = reader.head().expect("a head").size();
+                assert!(fault.left == Left::Unknown || size == self.state.frontier.size(), "recorded all the same");
                 // The clock of the next process may be behind; the ledger's is not.
                 let now = self.now.max(self.state.clock);
                 self.state = recover(reader.as_mut(), None, &self.state.bundle, now).expect("recovers");

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use interlock_core::Digest;
 use interlock_core::action::Millis;
+use interlock_core::{Cause, Digest};
 use interlock_runtime::clock::{Clock, hex};
 use interlock_runtime::ledger::Turn;
 
@@ -71,7 +71,7 @@ impl Checkpoints {
 }
 
 impl Outbox for Checkpoints {
-    fn backlog(&self) -> Result<Vec<(String, u64)>, String> {
+    fn backlog(&self) -> Result<Vec<(String, u64)>, Cause> {
         let mut slot = self.slot();
         let now = self.clock.now();
         let is_due = slot.taken_at.is_none_or(|at| u128::from(now.saturating_sub(at)) >= self.every.as_millis());
@@ -89,22 +89,22 @@ impl Outbox for Checkpoints {
         Ok(slot.waiting.iter().map(|_| (CHECKPOINT_DESTINATION.to_owned(), 1)).collect())
     }
 
-    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), String> {
+    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), Cause> {
         let waiting = self.slot().waiting.clone();
         Ok((turn, waiting.filter(|event| event.destination == destination)))
     }
 
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String> {
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause> {
         let is_asked = |event: &&Outgoing| event.destination == destination && event.opened_at < before;
         Ok(self.slot().waiting.iter().filter(is_asked).flat_map(|event| event.ids.clone()).take(limit).collect())
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), String> {
+    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
         self.settle(ids);
         Ok(())
     }
 
-    fn abandoned(&self, ids: &[u64], _reason: &str) -> Result<(), String> {
+    fn abandoned(&self, ids: &[u64], _reason: &str) -> Result<(), Cause> {
         self.settle(ids);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! One exchange with a receiver: connect, send, read the head of the answer. A receiver is not trusted: everything it
 //! sends has a limit, nothing of it is kept, and it cannot send this client anywhere else.
 
-use std::fmt::Display;
+use std::error::Error;
 use std::future::Future;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use hyper::client::conn::http1;
 use hyper::header::{CONNECTION, CONTENT_TYPE, HOST, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use interlock_core::Cause;
 use interlock_runtime::startup::StartupFault;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -67,7 +68,7 @@ impl Client {
         };
         let (_connection, answer) = match answered {
             Ok(answer) => answer,
-            Err(reason) => return Outcome::Failed(reason),
+            Err(cause) => return Outcome::Failed(cause.to_string()),
         };
         let status = answer.status();
         // The status has decided; a body that breaks, stalls or never ends changes nothing.
@@ -82,9 +83,10 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, to: &Destination, request: Request<Full<Bytes>>) -> Result<Answered, String> {
+    async fn exchange(&self, to: &Destination, request: Request<Full<Bytes>>) -> Result<Answered, Cause> {
         let connected = timeout(self.connect_time_max, TcpStream::connect((to.host.as_str(), to.port))).await;
-        let connected = connected.map_err(|_| format!("no connection within {:?}", self.connect_time_max))?;
+        let connected =
+            connected.map_err(|_| format!("no connection within {:?}", self.connect_time_max)).map_err(Cause::from)?;
         let stream = connected.map_err(broken("connecting"))?;
         let _ = stream.set_nodelay(true);
         match (&to.certified, &self.tls) {
@@ -93,7 +95,7 @@ impl Client {
                 let stream = tls.connect(name.clone(), stream).await.map_err(broken("the TLS handshake"))?;
                 speak(stream, request).await
             }
-            (Some(_), None) => Err("there is no trust to speak TLS with".to_owned()),
+            (Some(_), None) => Err("there is no trust to speak TLS with".into()),
         }
     }
 }
@@ -110,7 +112,7 @@ impl Drop for Driven {
     }
 }
 
-fn speak<S>(stream: S, request: Request<Full<Bytes>>) -> impl Future<Output = Result<Answered, String>>
+fn speak<S>(stream: S, request: Request<Full<Bytes>>) -> impl Future<Output = Result<Answered, Cause>>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -128,8 +130,8 @@ where
     }
 }
 
-fn broken<E: Display>(what: &'static str) -> impl Fn(E) -> String {
-    move |error| format!("{what} failed: {error}")
+fn broken<E: Error + Send + Sync + 'static>(what: &'static str) -> impl Fn(E) -> Cause {
+    move |error| Cause::while_doing(format!("{what} failed"), error)
 }
 
 async fn drain(mut body: Incoming) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
-use interlock_core::display;
+use interlock_core::{Cause, display};
 use interlock_runtime::ledger::{Answer, Command, Ledger, Turn};
 
 use super::{Destination, DestinationError, Destinations, Outbox, Outgoing};
@@ -27,7 +27,7 @@ impl LedgerOutbox {
         Arc::new(LedgerOutbox { ledger, given_up: Box::new(given_up), told: Mutex::default() })
     }
 
-    fn settle(&self, ids: &[u64]) -> Result<(), String> {
+    fn settle(&self, ids: &[u64]) -> Result<(), Cause> {
         match self.ledger.submit_and_wait(Command::Delivered(ids.to_vec())) {
             Answer::Done => Ok(()),
             Answer::Recorded(_)
@@ -37,7 +37,8 @@ impl LedgerOutbox {
             | Answer::Stale(_)
             | Answer::Refused(_)
             | Answer::Passed(_)
-            | Answer::Fault(_) => Err("the ledger is not available".to_owned()),
+            | Answer::Fault(_)
+            | Answer::Unknown => Err("the ledger is not available".into()),
         }
     }
 }
@@ -49,12 +50,12 @@ impl std::fmt::Debug for LedgerOutbox {
 }
 
 impl Outbox for LedgerOutbox {
-    fn backlog(&self) -> Result<Vec<(String, u64)>, String> {
-        self.ledger.backlog().map_err(|fault| fault.to_string())
+    fn backlog(&self) -> Result<Vec<(String, u64)>, Cause> {
+        self.ledger.backlog().map_err(Cause::of)
     }
 
-    fn next(&self, destination: &str, mut turn: Turn) -> Result<(Turn, Option<Outgoing>), String> {
-        let (parcel, forged) = self.ledger.next_parcel(destination, &mut turn).map_err(|fault| fault.to_string())?;
+    fn next(&self, destination: &str, mut turn: Turn) -> Result<(Turn, Option<Outgoing>), Cause> {
+        let (parcel, forged) = self.ledger.next_parcel(destination, &mut turn).map_err(Cause::of)?;
         for id in forged {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
             // It stays for an audit to find, and is told of once.
@@ -74,15 +75,15 @@ impl Outbox for LedgerOutbox {
         Ok((turn, outgoing))
     }
 
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String> {
-        self.ledger.outbox_before(destination, before, limit).map_err(|fault| fault.to_string())
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause> {
+        self.ledger.outbox_before(destination, before, limit).map_err(Cause::of)
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), String> {
+    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
         self.settle(ids)
     }
 
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), String> {
+    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause> {
         (self.given_up)(reason);
         self.settle(ids)
     }

@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use interlock_core::Cause;
 use interlock_core::action::Millis;
 use interlock_runtime::clock::{Clock, Entropy};
 use interlock_runtime::ledger::Turn;
@@ -41,15 +42,15 @@ const GIVEN_UP_MAX: usize = 16;
 /// What waits to be sent. Calls may block; they are made on threads where that is allowed.
 pub trait Outbox: Send + Sync {
     /// How many events wait, by destination, for those destinations that have any.
-    fn backlog(&self) -> Result<Vec<(String, u64)>, String>;
+    fn backlog(&self) -> Result<Vec<(String, u64)>, Cause>;
     /// What goes to a destination next, which is whatever has the first turn then; and whose turn comes after it.
-    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), String>;
+    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), Cause>;
     /// Events that have waited for a destination since before a moment, at most so many.
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, String>;
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause>;
     /// The events have arrived. An error means that this is not on record; it is told again then.
-    fn delivered(&self, ids: &[u64]) -> Result<(), String>;
+    fn delivered(&self, ids: &[u64]) -> Result<(), Cause>;
     /// The events will not be tried any more.
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), String>;
+    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause>;
 }
 
 /// An event that waits, or one in the place of several.
@@ -277,7 +278,7 @@ impl Common {
     /// Calls the outbox where blocking is allowed; nothing if that failed.
     async fn ask<T: Send + 'static>(
         &self,
-        call: impl FnOnce(&dyn Outbox) -> Result<T, String> + Send + 'static,
+        call: impl FnOnce(&dyn Outbox) -> Result<T, Cause> + Send + 'static,
     ) -> Option<T> {
         let outbox = Arc::clone(&self.outbox);
         let answered = tokio::task::spawn_blocking(move || call(&*outbox)).await;
@@ -396,7 +397,7 @@ impl Courier {
     /// Has the outbox record what became of an event, for as long as it takes: going on without would send it again.
     async fn settle(
         &self,
-        record: impl Fn(&dyn Outbox) -> Result<(), String> + Send + Sync + 'static,
+        record: impl Fn(&dyn Outbox) -> Result<(), Cause> + Send + Sync + 'static,
     ) -> Result<(), Stopped> {
         let record = Arc::new(record);
         loop {

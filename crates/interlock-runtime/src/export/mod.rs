@@ -8,7 +8,6 @@ mod csv;
 mod row;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -88,37 +87,20 @@ pub struct ExportedFile {
 }
 
 /// Why there is no export.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum ExportFault {
     /// There is something in the directory already.
+    #[error("`{}` is there already and not an empty directory; name a new one", .0.display())]
     NotEmpty(PathBuf),
     /// A file or directory could not be written.
-    Write(PathBuf, io::Error),
+    #[error("cannot write `{path}`: {error}", path = .0.display(), error = .1)]
+    Write(PathBuf, #[source] io::Error),
     /// The entries are not those that were signed.
+    #[error("{0}")]
     Damaged(String),
     /// The store failed.
-    Store(StoreFault),
-}
-
-impl fmt::Display for ExportFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExportFault::NotEmpty(path) => {
-                write!(f, "`{}` is there already and not an empty directory; name a new one", path.display())
-            }
-            ExportFault::Write(path, error) => write!(f, "cannot write `{}`: {error}", path.display()),
-            ExportFault::Damaged(reason) => f.write_str(reason),
-            ExportFault::Store(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ExportFault {}
-
-impl From<StoreFault> for ExportFault {
-    fn from(fault: StoreFault) -> ExportFault {
-        ExportFault::Store(fault)
-    }
+    #[error(transparent)]
+    Store(#[from] StoreFault),
 }
 
 /// What an export is taken from.

@@ -4,7 +4,6 @@
 mod beside;
 
 use std::collections::HashMap;
-use std::fmt;
 
 use interlock_core::Digest;
 use interlock_core::action::{
@@ -28,29 +27,6 @@ const FINDINGS_MAX: usize = 20;
 
 /// Told how many entries are done, of how many.
 pub type Progress<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// Why an audit could not be carried out.
-#[derive(Debug)]
-pub enum AuditFault {
-    /// The store failed.
-    Store(StoreFault),
-}
-
-impl fmt::Display for AuditFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AuditFault::Store(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for AuditFault {}
-
-impl From<StoreFault> for AuditFault {
-    fn from(fault: StoreFault) -> AuditFault {
-        AuditFault::Store(fault)
-    }
-}
 
 /// What checking found.
 #[derive(Debug)]
@@ -76,7 +52,7 @@ pub fn verify(
     checkpoint: Option<Checkpoint>,
     now: Millis,
     progress: Progress<'_>,
-) -> Result<AuditReport, AuditFault> {
+) -> Result<AuditReport, StoreFault> {
     audit(reader, checkpoint, None, now, progress)
 }
 
@@ -87,7 +63,7 @@ pub fn verify_with_key(
     key: &LedgerKey,
     now: Millis,
     progress: Progress<'_>,
-) -> Result<AuditReport, AuditFault> {
+) -> Result<AuditReport, StoreFault> {
     audit(reader, checkpoint, Some(DecisionIds::new(key.id_secret())), now, progress)
 }
 
@@ -97,7 +73,7 @@ fn audit(
     ids: Option<DecisionIds>,
     now: Millis,
     progress: Progress<'_>,
-) -> Result<AuditReport, AuditFault> {
+) -> Result<AuditReport, StoreFault> {
     // Rows and head of one moment; entries before that head never change, so they can be read in pages afterwards.
     let rows = reader.rows()?;
     let size = rows.head.size();
@@ -269,7 +245,7 @@ pub struct Difference {
 
 /// Decides every ruling again, with the bundle that was in force or with another one. With another bundle, what its
 /// rules would say about the text is not known; what the recorded ones said is used.
-pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progress<'_>) -> Result<Replay, AuditFault> {
+pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progress<'_>) -> Result<Replay, StoreFault> {
     let size = reader.head()?.size();
     let mut fold = Fold::default();
     let mut replay = Replay {

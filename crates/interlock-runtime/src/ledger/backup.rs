@@ -6,7 +6,6 @@
 //!
 //! Nothing here protects a backup from whoever can write to it: its manifest is not signed, the checkpoint in it is.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -15,16 +14,16 @@ use std::sync::Arc;
 
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
-use interlock_core::{Code, Digest, json};
+use interlock_core::{Cause, Code, Digest, json};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 
-use super::audit::{AuditFault, AuditReport, Progress, verify_with_key};
+use super::audit::{AuditReport, Progress, verify_with_key};
 use super::checkpoint::{CheckpointFile, LedgerKey, write_new};
 use super::recovery::{RecoveryFault, recover};
 use super::sqlite::{DATABASE_NAME, SqliteReader};
-use super::store::{Reader, StoreFault};
+use super::store::{Left, Reader, StoreFault};
 use crate::clock::Entropy;
 
 /// The format of manifests this version writes and reads.
@@ -95,9 +94,10 @@ pub struct RestoreReport {
 }
 
 /// Why there is no backup, or nothing was restored.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BackupFault {
     /// A directory is not where or what it must be.
+    #[error("{} {reason}", path.display())]
     Place {
         /// Which.
         path: PathBuf,
@@ -105,6 +105,7 @@ pub enum BackupFault {
         reason: String,
     },
     /// A file cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
     Read {
         /// Which.
         path: PathBuf,
@@ -112,6 +113,7 @@ pub enum BackupFault {
         source: io::Error,
     },
     /// A file cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
     Write {
         /// Which.
         path: PathBuf,
@@ -119,17 +121,26 @@ pub enum BackupFault {
         source: io::Error,
     },
     /// The manifest says what cannot be.
-    Manifest(String),
+    #[error("{name}: {cause}", name = MANIFEST_NAME, cause = .0)]
+    Manifest(#[source] Cause),
     /// A file is not the one the manifest names.
+    #[error("`{}` is not the file the manifest names", interlock_core::display(name))]
     Digest {
         /// Which.
         name: String,
     },
     /// The store failed.
-    Store(StoreFault),
+    #[error(transparent)]
+    Store(#[from] StoreFault),
     /// The ledger of the copy could not be continued.
-    Recovery(RecoveryFault),
+    #[error(transparent)]
+    Recovery(#[from] RecoveryFault),
     /// The audit of the copy found what is told.
+    #[error(
+        "the copy does not verify, {} findings, the first: {}",
+        .0.findings_count,
+        .0.findings.first().map_or("", String::as_str)
+    )]
     Findings(AuditReport),
 }
 
@@ -152,40 +163,6 @@ impl BackupFault {
 
     fn place(path: &Path, reason: &str) -> BackupFault {
         BackupFault::Place { path: path.to_owned(), reason: reason.to_owned() }
-    }
-}
-
-impl fmt::Display for BackupFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            BackupFault::Place { path, reason } => write!(f, "{} {reason}", path.display()),
-            BackupFault::Read { path, source } => write!(f, "{} cannot be read: {source}", path.display()),
-            BackupFault::Write { path, source } => write!(f, "{} cannot be written: {source}", path.display()),
-            BackupFault::Manifest(reason) => write!(f, "{MANIFEST_NAME}: {reason}"),
-            BackupFault::Digest { name } => {
-                write!(f, "`{}` is not the file the manifest names", interlock_core::display(name))
-            }
-            BackupFault::Store(fault) => fault.fmt(f),
-            BackupFault::Recovery(fault) => fault.fmt(f),
-            BackupFault::Findings(report) => {
-                let first = report.findings.first().map_or("", String::as_str);
-                write!(f, "the copy does not verify, {} findings, the first: {first}", report.findings_count)
-            }
-        }
-    }
-}
-
-impl std::error::Error for BackupFault {}
-
-impl From<StoreFault> for BackupFault {
-    fn from(fault: StoreFault) -> BackupFault {
-        BackupFault::Store(fault)
-    }
-}
-
-impl From<RecoveryFault> for BackupFault {
-    fn from(fault: RecoveryFault) -> BackupFault {
-        BackupFault::Recovery(fault)
     }
 }
 
@@ -219,7 +196,7 @@ pub fn back_up(data: &Path, out: &Path, made_at: Millis, version: &str) -> Resul
         checkpoint: sealed,
         files,
     };
-    let text = serde_json::to_string_pretty(&manifest).map_err(|error| BackupFault::Manifest(error.to_string()))?;
+    let text = serde_json::to_string_pretty(&manifest).map_err(|error| BackupFault::Manifest(Cause::of(error)))?;
     let path = staging.path().join(MANIFEST_NAME);
     write_new(&path, format!("{text}\n").as_bytes()).map_err(|source| BackupFault::Write { path, source })?;
     sync_directories(staging.path()).map_err(|source| BackupFault::Write { path: out.clone(), source })?;
@@ -246,13 +223,13 @@ pub fn restore(from: &Path, data: &Path, now: Millis, progress: Progress<'_>) ->
     let checkpoint = checkpoint_file(staging.path())?;
     let head = continue_from(staging.path(), &checkpoint, now)?;
     if head != (manifest.entries, manifest.root) {
-        return Err(BackupFault::Manifest("it names another ledger than the one beside it".to_owned()));
+        return Err(BackupFault::Manifest("it names another ledger than the one beside it".into()));
     }
     let sealed = checkpoint.read().map_err(RecoveryFault::Checkpoint)?;
     let audit = {
         let mut reader = SqliteReader::open(staging.path())?;
         let audited = verify_with_key(&mut reader, sealed, checkpoint.key(), now, progress);
-        audited.map_err(|AuditFault::Store(fault)| BackupFault::Store(fault))?
+        audited?
     };
     if audit.findings_count > 0 {
         return Err(BackupFault::Findings(audit));
@@ -282,7 +259,7 @@ fn checkpoint_file(directory: &Path) -> Result<CheckpointFile, BackupFault> {
 
 /// Runs the checks of a start on a copy; size and root of its ledger.
 fn continue_from(directory: &Path, checkpoint: &CheckpointFile, now: Millis) -> Result<(u64, Digest), BackupFault> {
-    let built_in = Bundle::built_in().map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+    let built_in = Bundle::built_in().map_err(RecoveryFault::damaged)?;
     let mut reader = SqliteReader::open(directory)?;
     recover(&mut reader, Some(checkpoint), &Arc::new(built_in), now)?;
     let head = reader.head()?;
@@ -371,12 +348,12 @@ fn copy_database(from: &Path, to: &Path) -> Result<(), BackupFault> {
     write_new(to, b"").map_err(|source| BackupFault::Write { path: to.to_owned(), source })?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |path: &Path| -> Result<Connection, BackupFault> {
-        let fault = |error: rusqlite::Error| StoreFault(format!("{}: {error}", path.display()));
+        let fault = |error: rusqlite::Error| StoreFault::while_doing(path.display().to_string(), error);
         let connection = Connection::open_with_flags(path, flags).map_err(fault)?;
         connection.busy_timeout(std::time::Duration::from_secs(5)).map_err(fault)?;
         Ok(connection)
     };
-    let failed = |error: rusqlite::Error| StoreFault(format!("the database cannot be copied: {error}"));
+    let failed = |error: rusqlite::Error| StoreFault::while_doing("the database cannot be copied", error);
     let source = open(from)?;
     source.pragma_update(None, "query_only", true).map_err(failed)?;
     let mut target = open(to)?;
@@ -387,7 +364,9 @@ fn copy_database(from: &Path, to: &Path) -> Result<(), BackupFault> {
         while backup.step(-1).map_err(failed)? != StepResult::Done {
             tries = tries.saturating_add(1);
             if tries > BUSY_TRIES_MAX {
-                return Err(StoreFault("the database stayed locked; try again".to_owned()).into());
+                return Err(
+                    StoreFault { left: Left::TryAgain, cause: "the database stayed locked; try again".into() }.into()
+                );
             }
             std::thread::sleep(BUSY_PAUSE);
         }
@@ -484,13 +463,13 @@ fn read_manifest(from: &Path) -> Result<Manifest, BackupFault> {
     let mut text = String::new();
     let read = File::open(&path).and_then(|file| file.take(SMALL_BYTES_MAX).read_to_string(&mut text));
     read.map_err(|source| BackupFault::Read { path, source })?;
-    let manifest: Manifest = json::from_str(&text).map_err(|error| BackupFault::Manifest(error.to_string()))?;
+    let manifest: Manifest = json::from_str(&text).map_err(|error| BackupFault::Manifest(Cause::of(error)))?;
     if manifest.format != FORMAT {
         let reason = format!("this version reads backups of format {FORMAT}, not {}", manifest.format);
-        return Err(BackupFault::Manifest(reason));
+        return Err(BackupFault::Manifest(reason.into()));
     }
     if manifest.files.len() > FILES_MAX {
-        return Err(BackupFault::Manifest(format!("it names more than {FILES_MAX} files")));
+        return Err(BackupFault::Manifest(format!("it names more than {FILES_MAX} files").into()));
     }
     let mut names: Vec<&str> = manifest.files.iter().map(|file| file.name.as_str()).collect();
     for name in &names {
@@ -498,14 +477,14 @@ fn read_manifest(from: &Path) -> Result<Manifest, BackupFault> {
     }
     for needed in [DATABASE_NAME, CHECKPOINT_NAME, KEY_NAME] {
         if !names.contains(&needed) {
-            return Err(BackupFault::Manifest(format!("it does not name `{needed}`")));
+            return Err(BackupFault::Manifest(format!("it does not name `{needed}`").into()));
         }
     }
     names.sort_unstable();
     let count = names.len();
     names.dedup();
     if names.len() != count {
-        return Err(BackupFault::Manifest("it names a file twice".to_owned()));
+        return Err(BackupFault::Manifest("it names a file twice".into()));
     }
     Ok(manifest)
 }
@@ -520,7 +499,7 @@ fn check_name(name: &str) -> Result<(), BackupFault> {
     if is_plain {
         return Ok(());
     }
-    Err(BackupFault::Manifest(format!("`{}` is no file of a backup", interlock_core::display(name))))
+    Err(BackupFault::Manifest(format!("`{}` is no file of a backup", interlock_core::display(name)).into()))
 }
 
 fn sync_directories(directory: &Path) -> io::Result<()> {

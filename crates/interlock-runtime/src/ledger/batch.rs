@@ -416,8 +416,8 @@ impl Batch<'_> {
             return Ok(None);
         };
         let bytes = self.entry_bytes(kept.index)?;
-        let bytes = bytes.ok_or_else(|| StoreFault(format!("entry {} is missing", kept.index)))?;
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let bytes = bytes.ok_or_else(|| StoreFault::new(format!("entry {} is missing", kept.index)))?;
+        let entry = Entry::from_bytes(&bytes).map_err(StoreFault::from)?;
         let same = entry.body.ruled().is_some_and(|ruled| ruled.idempotency == Some(idempotency));
         if !same || entry.agent.as_deref() != Some(agent) {
             return Ok(Some(Answer::Refused(Code::RequestKeyReused)));

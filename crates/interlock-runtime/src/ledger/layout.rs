@@ -8,8 +8,8 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use interlock_core::display;
 use interlock_core::ledger::Entry;
+use interlock_core::{Cause, display};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 
@@ -106,11 +106,11 @@ pub(super) fn connect(path: &Path) -> Result<Connection, StoreFault> {
         LAYOUT => {}
         older @ 1..LAYOUT => {
             if let Some(found) = foreign(&connection, older)?.first() {
-                return Err(StoreFault(format!("not migrated: {found}")));
+                return Err(StoreFault::new(format!("not migrated: {found}")));
             }
             migrate(&connection, path, older)?;
         }
-        newer => return Err(StoreFault(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
+        newer => return Err(StoreFault::new(format!("layout {newer} is newer than this version reads ({LAYOUT})"))),
     }
     Ok(connection)
 }
@@ -158,7 +158,7 @@ fn objects(connection: &Connection) -> Result<Objects, StoreFault> {
 
 /// The database holds agents' texts: it is its owner's alone, whatever the mask is. SQLite gives its log the same mode.
 fn make_private(path: &Path) -> Result<(), StoreFault> {
-    let fault = |error: io::Error| StoreFault(format!("{}: {error}", path.display()));
+    let fault = |error: io::Error| StoreFault::while_doing(path.display().to_string(), error);
     match fs::metadata(path) {
         Ok(found) if found.permissions().mode() & 0o077 != 0 => {
             fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(fault)
@@ -179,7 +179,7 @@ fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), Stor
     let last: Option<i64> = connection.query_row("SELECT max(number) FROM entries", [], |row| row.get(0))?;
     if fs::symlink_metadata(&copy).is_ok() {
         is_copy(&copy, layout, last).map_err(|reason| {
-            StoreFault(format!("{} is no copy of this ledger ({reason}); move it away", copy.display()))
+            StoreFault::new(format!("{} is no copy of this ledger ({reason}); move it away", copy.display()))
         })?;
     } else {
         make_copy(connection, &copy, layout, last)?;
@@ -208,36 +208,37 @@ fn add_layouts(connection: &Connection, layout: i64) -> Result<(), StoreFault> {
 
 /// Makes a copy, under another name until it is whole.
 fn make_copy(connection: &Connection, copy: &Path, layout: i64, last: Option<i64>) -> Result<(), StoreFault> {
-    let fault = |error: io::Error| StoreFault(format!("the copy before the migration: {error}"));
+    let fault = |error: io::Error| StoreFault::while_doing("the copy before the migration", error);
     let partial = copy.with_extension("db.partial");
     match fs::remove_file(&partial) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(fault(error)),
         Ok(()) | Err(_) => {}
     }
     make_private(&partial)?;
-    let name = partial.to_str().ok_or_else(|| StoreFault("the data directory's name is not UTF-8".to_owned()))?;
+    let name = partial.to_str().ok_or_else(|| StoreFault::new("the data directory's name is not UTF-8"))?;
     connection.execute("VACUUM INTO ?1", [name])?;
     // Nobody will ask for an old answer there, so the texts that were kept for that do not belong in it.
     let opened = Connection::open(&partial)?;
     opened.execute_batch("UPDATE kept SET corrected = NULL; VACUUM;")?;
     drop(opened);
     File::open(&partial).and_then(|file| file.sync_all()).map_err(fault)?;
-    is_copy(&partial, layout, last).map_err(|reason| StoreFault(format!("the copy before the migration: {reason}")))?;
+    is_copy(&partial, layout, last)
+        .map_err(|reason| StoreFault::while_doing("the copy before the migration", reason))?;
     fs::rename(&partial, copy).map_err(fault)?;
     let directory = copy.parent().map_or(Ok(()), |directory| File::open(directory).and_then(|file| file.sync_all()));
     directory.map_err(fault)
 }
 
 /// Whether a file is a copy of this layout with as many entries.
-fn is_copy(path: &Path, layout: i64, last: Option<i64>) -> Result<(), String> {
+fn is_copy(path: &Path, layout: i64, last: Option<i64>) -> Result<(), Cause> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| error.to_string())?;
+    let connection = Connection::open_with_flags(path, flags).map_err(Cause::of)?;
     let ask = |select: &str| connection.query_row(select, [], |row| row.get::<_, Option<i64>>(0));
     match (ask("PRAGMA user_version"), ask("SELECT max(number) FROM entries")) {
         (Ok(found), Ok(copied)) if found == Some(layout) && copied == last => Ok(()),
-        (Ok(found), Ok(_)) if found == Some(layout) => Err("it has other entries".to_owned()),
-        (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
-        (Ok(_), Ok(_)) => Err("it is of another layout".to_owned()),
+        (Ok(found), Ok(_)) if found == Some(layout) => Err("it has other entries".into()),
+        (Err(error), _) | (_, Err(error)) => Err(Cause::of(error)),
+        (Ok(_), Ok(_)) => Err("it is of another layout".into()),
     }
 }
 
@@ -247,11 +248,12 @@ fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(format!("entry {number}: {error}")))?;
+        let entry =
+            Entry::from_bytes(&bytes).map_err(|error| StoreFault::while_doing(format!("entry {number}"), error))?;
         let mut wrong = None;
         fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
         if let Some(reason) = wrong {
-            return Err(StoreFault(format!("entry {number}: {reason}")));
+            return Err(StoreFault::new(format!("entry {number}: {reason}")));
         }
     }
     let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;

@@ -30,7 +30,7 @@ mod sqlite;
 mod store;
 mod writer;
 
-pub use audit::{AuditFault, AuditReport, Difference, Progress, Replay, replay, verify, verify_with_key};
+pub use audit::{AuditReport, Difference, Progress, Replay, replay, verify, verify_with_key};
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Refusals, Request,
@@ -45,5 +45,7 @@ pub use outbox::{Parcel, Turn};
 pub use proofs::{BLOCK_LEN, ProofFault, TreeCache, prove_continuation, prove_entry};
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
-pub use store::{Changes, KeptAnswer, KeptText, Lane, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn};
+pub use store::{
+    Changes, KeptAnswer, KeptText, Lane, Left, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
+};
 pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault, TicketWait};

@@ -119,7 +119,7 @@ fn parcel_of(
     let (event_id, at) = (last.event_id.clone(), last.at);
     let all: Vec<(Millis, &Body)> = told.iter().map(|(entry, _)| (entry.at, &entry.body)).collect();
     let body = if all.len() > 1 { event_for_all(ids, &profile, &all, last.id) } else { Some(last.body.clone()) };
-    let body = body.ok_or_else(|| StoreFault("an event could not be written".to_owned()))?;
+    let body = body.ok_or_else(|| StoreFault::new("an event could not be written"))?;
     Ok(Some(Parcel { ids: told.iter().map(|(_, event)| event.id).collect(), event_id, body, at }))
 }
 

@@ -5,8 +5,6 @@
 //! that no proof leaves here for a ledger that was changed. Signing is not known here: a root that was not signed yet
 //! is given without a note.
 
-use std::fmt;
-
 use interlock_core::Digest;
 use interlock_core::ledger::{
     Claim, Frontier, Proof, Subtree, Unprovable, leaf_hash, prove_consistency, prove_inclusion, tree_root,
@@ -22,9 +20,10 @@ const BLOCK_LEVEL: u32 = 8;
 const GROWTH_BLOCKS: usize = 1024;
 
 /// Why there is no proof.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProofFault {
     /// A size was asked for that the ledger has not reached.
+    #[error("the ledger has {head} entries, so there is no tree of size {size}")]
     Beyond {
         /// What was asked for.
         size: u64,
@@ -32,6 +31,7 @@ pub enum ProofFault {
         head: u64,
     },
     /// There is no such entry in a tree of that size.
+    #[error("entry {index} is not among the first {size} entries, which are counted from 0")]
     NoSuchEntry {
         /// What was asked for.
         index: u64,
@@ -39,6 +39,10 @@ pub enum ProofFault {
         size: u64,
     },
     /// The entry is not under the signed checkpoint yet.
+    #[error(
+        "entry {index} is not under the signed checkpoint, which covers {signed} entries; while a server runs it \
+         follows within a second, or name a size"
+    )]
     NotSigned {
         /// The entry.
         index: u64,
@@ -46,6 +50,7 @@ pub enum ProofFault {
         signed: u64,
     },
     /// An older tree cannot be larger than a newer one.
+    #[error("the older tree has {old} entries and the newer one {size}")]
     Backwards {
         /// The size of the older tree.
         old: u64,
@@ -53,40 +58,11 @@ pub enum ProofFault {
         size: u64,
     },
     /// The entries are not those that were hashed, recorded or signed before.
+    #[error("{0}")]
     Damaged(String),
     /// The store failed.
-    Store(StoreFault),
-}
-
-impl fmt::Display for ProofFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ProofFault::Beyond { size, head } => {
-                write!(f, "the ledger has {head} entries, so there is no tree of size {size}")
-            }
-            ProofFault::NoSuchEntry { index, size } => {
-                write!(f, "entry {index} is not among the first {size} entries, which are counted from 0")
-            }
-            ProofFault::NotSigned { index, signed } => write!(
-                f,
-                "entry {index} is not under the signed checkpoint, which covers {signed} entries; while a server runs \
-                 it follows within a second, or name a size"
-            ),
-            ProofFault::Backwards { old, size } => {
-                write!(f, "the older tree has {old} entries and the newer one {size}")
-            }
-            ProofFault::Damaged(reason) => f.write_str(reason),
-            ProofFault::Store(fault) => fault.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ProofFault {}
-
-impl From<StoreFault> for ProofFault {
-    fn from(fault: StoreFault) -> ProofFault {
-        ProofFault::Store(fault)
-    }
+    #[error(transparent)]
+    Store(#[from] StoreFault),
 }
 
 /// The proof that an entry is in the tree of a size; of the signed checkpoint's, if none is named, or else of all.

@@ -1,13 +1,13 @@
 //! What is checked before the first command, and again after a store fault: that the store holds what was signed.
 
-use std::fmt;
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
-use interlock_core::Digest;
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{Entry, Frontier, leaf_hash};
+use interlock_core::{Cause, Digest};
 
 use super::batch::{Refusals, State, Workflows};
 use super::checkpoint::CheckpointFile;
@@ -20,11 +20,13 @@ pub(super) const CLOCK_BEHIND_MAX_MS: Millis = 5_000;
 const PAGE: usize = 4096;
 
 /// Why a ledger cannot be continued.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RecoveryFault {
     /// The store does not hold what the checkpoint says, or what its own head says.
-    Damaged(String),
+    #[error(transparent)]
+    Damaged(Cause),
     /// The clock is behind the ledger.
+    #[error("the clock is {} ms behind the last entry; set it right before starting", last.saturating_sub(*now))]
     Clock {
         /// The time of the last entry.
         last: Millis,
@@ -32,30 +34,17 @@ pub enum RecoveryFault {
         now: Millis,
     },
     /// The store failed.
-    Store(StoreFault),
+    #[error(transparent)]
+    Store(#[from] StoreFault),
     /// The checkpoint cannot be read or written.
-    Checkpoint(io::Error),
+    #[error("checkpoint: {0}")]
+    Checkpoint(#[source] io::Error),
 }
 
-impl fmt::Display for RecoveryFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecoveryFault::Damaged(reason) => f.write_str(reason),
-            RecoveryFault::Clock { last, now } => {
-                let behind = last.saturating_sub(*now);
-                write!(f, "the clock is {behind} ms behind the last entry; set it right before starting")
-            }
-            RecoveryFault::Store(fault) => fault.fmt(f),
-            RecoveryFault::Checkpoint(error) => write!(f, "checkpoint: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RecoveryFault {}
-
-impl From<StoreFault> for RecoveryFault {
-    fn from(fault: StoreFault) -> RecoveryFault {
-        RecoveryFault::Store(fault)
+impl RecoveryFault {
+    /// What cannot be read as it must be.
+    pub fn damaged(cause: impl Error + Send + Sync + 'static) -> RecoveryFault {
+        RecoveryFault::Damaged(Cause::of(cause))
     }
 }
 
@@ -69,7 +58,7 @@ pub fn recover(
 ) -> Result<State, RecoveryFault> {
     // Before anything is believed or written: a trigger would have a hand in both.
     if let Some(found) = reader.foreign()?.first() {
-        return Err(RecoveryFault::Damaged(found.clone()));
+        return Err(RecoveryFault::Damaged(found.clone().into()));
     }
     let head = reader.head()?;
     let sealed = match checkpoint {
@@ -79,7 +68,7 @@ pub fn recover(
                 let missing = || {
                     let (size, held) = (checkpoint.size, head.size());
                     let reason = format!("the checkpoint covers {size} entries, and the store holds {held} without it");
-                    RecoveryFault::Damaged(reason)
+                    RecoveryFault::Damaged(reason.into())
                 };
                 let sealed = reader.frontier(checkpoint.size)?.ok_or_else(missing)?;
                 if sealed.root() != checkpoint.root || sealed.size() > head.size() {
@@ -92,13 +81,13 @@ pub fn recover(
                 Frontier::default()
             }
             None => {
-                return Err(RecoveryFault::Damaged("there are entries, and the checkpoint file is gone".to_owned()));
+                return Err(RecoveryFault::Damaged("there are entries, and the checkpoint file is gone".into()));
             }
         },
     };
     let (rehashed, last) = rehash(reader, sealed, head.size())?;
     if rehashed != head {
-        return Err(RecoveryFault::Damaged("the entries after the checkpoint do not hash to the head".to_owned()));
+        return Err(RecoveryFault::Damaged("the entries after the checkpoint do not hash to the head".into()));
     }
     let last = match last {
         Some(last) => last,
@@ -132,7 +121,7 @@ fn rehash(
         let page = reader.entries(frontier.size(), PAGE.min(left))?;
         if page.is_empty() {
             let reason = format!("entry {} is missing", frontier.size());
-            return Err(RecoveryFault::Damaged(reason));
+            return Err(RecoveryFault::Damaged(reason.into()));
         }
         for bytes in &page {
             frontier.append(leaf_hash(bytes));
@@ -145,11 +134,11 @@ fn rehash(
 fn last_time(reader: &mut dyn Reader, size: u64) -> Result<Millis, RecoveryFault> {
     let Some(index) = size.checked_sub(1) else { return Ok(0) };
     let page = reader.entries(index, 1)?;
-    page.first().map_or_else(|| Err(RecoveryFault::Damaged("the last entry is missing".to_owned())), |b| time_of(b))
+    page.first().map_or_else(|| Err(RecoveryFault::Damaged("the last entry is missing".into())), |b| time_of(b))
 }
 
 fn time_of(bytes: &[u8]) -> Result<Millis, RecoveryFault> {
-    Entry::from_bytes(bytes).map(|entry| entry.at).map_err(|error| RecoveryFault::Damaged(error.to_string()))
+    Entry::from_bytes(bytes).map(|entry| entry.at).map_err(RecoveryFault::damaged)
 }
 
 /// The bundle the ledger says is in force; `known` if that is it, or if the ledger names none.
@@ -167,13 +156,13 @@ fn bundle_in_force(reader: &mut dyn Reader, size: u64, known: &Arc<Bundle>) -> R
         for bytes in &page {
             index = index.saturating_add(1);
             let Some(activated) = activation(bytes)? else { continue };
-            let bundle = Bundle::from_text(&activated).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+            let bundle = Bundle::from_text(&activated).map_err(RecoveryFault::damaged)?;
             if bundle.digest() == digest {
                 return Ok(Arc::new(bundle));
             }
         }
     }
-    Err(RecoveryFault::Damaged("the bundle in force was never put into force".to_owned()))
+    Err(RecoveryFault::Damaged("the bundle in force was never put into force".into()))
 }
 
 /// The text of a bundle, if an entry puts one into force.
@@ -182,7 +171,7 @@ fn activation(bytes: &[u8]) -> Result<Option<String>, RecoveryFault> {
     if !bytes.windows(KIND.len()).take(64).any(|window| window == KIND) {
         return Ok(None);
     }
-    let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+    let entry = Entry::from_bytes(bytes).map_err(RecoveryFault::damaged)?;
     Ok(entry.body.activated().map(str::to_owned))
 }
 
@@ -193,9 +182,9 @@ fn digest_in_force(reader: &mut dyn Reader, size: u64) -> Result<Option<Digest>,
         let from = end.saturating_sub(u64::try_from(PAGE).unwrap_or(1));
         let count = usize::try_from(end.saturating_sub(from)).unwrap_or(PAGE);
         for bytes in reader.entries(from, count)?.iter().rev() {
-            let entry = Entry::from_bytes(bytes).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+            let entry = Entry::from_bytes(bytes).map_err(RecoveryFault::damaged)?;
             if let Some(text) = entry.body.activated() {
-                let bundle = Bundle::from_text(text).map_err(|error| RecoveryFault::Damaged(error.to_string()))?;
+                let bundle = Bundle::from_text(text).map_err(RecoveryFault::damaged)?;
                 return Ok(Some(bundle.digest()));
             }
             if let Some(ruled) = entry.body.ruled() {

@@ -15,12 +15,12 @@ use interlock_core::action::{
 };
 use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
-use interlock_core::{Digest, json};
-use rusqlite::{Connection, OptionalExtension, params};
+use interlock_core::{Cause, Digest, json};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
 use super::layout::{BUSY_TIME_MAX, connect};
-use super::store::{Changes, KEPT_MS, KeptAnswer, Outgoing, Reader, Store, StoreFault, Txn};
+use super::store::{Changes, KEPT_MS, KeptAnswer, Left, Outgoing, Reader, Store, StoreFault, Txn};
 
 mod folding;
 mod reader;
@@ -88,7 +88,11 @@ impl Remembered {
 
 impl From<rusqlite::Error> for StoreFault {
     fn from(error: rusqlite::Error) -> StoreFault {
-        StoreFault(error.to_string())
+        let left = match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Left::TryAgain,
+            Some(_) | None => Left::NotRecorded,
+        };
+        StoreFault { left, cause: Cause::of(error) }
     }
 }
 
@@ -249,7 +253,7 @@ impl Txn for SqliteTxn<'_> {
     fn write(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let count = u64::try_from(changes.entries.len()).unwrap_or(u64::MAX);
         let first = changes.frontier.size().checked_sub(count);
-        let first = first.ok_or_else(|| StoreFault("more entries than the tree has leaves".to_owned()))?;
+        let first = first.ok_or_else(|| StoreFault::new("more entries than the tree has leaves"))?;
         let insert = "INSERT INTO entries (number, bytes, frontier) VALUES (?1, ?2, ?3)";
         let mut insert = self.connection.prepare_cached(insert)?;
         let last = to_i64(changes.frontier.size())?.checked_sub(1);
@@ -289,7 +293,8 @@ impl Txn for SqliteTxn<'_> {
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
         let start = Instant::now();
-        self.connection.prepare_cached("COMMIT")?.execute([])?;
+        let committed = self.connection.prepare_cached("COMMIT")?.execute([]);
+        committed.map_err(|error| StoreFault::from(error).of_commit())?;
         *self.commit_time = start.elapsed();
         self.open = false;
         let rows = changes.agents.len().saturating_add(changes.conversations.len());
@@ -535,21 +540,21 @@ fn frontier_of(number: i64, bytes: Option<Vec<u8>>) -> Result<Frontier, StoreFau
     let frontier = bytes.and_then(|bytes| Frontier::from_bytes(&bytes));
     let fits =
         frontier.filter(|frontier| to_i64(frontier.size()).is_ok_and(|size| size.checked_sub(1) == Some(number)));
-    fits.ok_or_else(|| StoreFault(format!("entry {number} ends no batch, or its edge of the tree is damaged")))
+    fits.ok_or_else(|| StoreFault::new(format!("entry {number} ends no batch, or its edge of the tree is damaged")))
 }
 
 pub(super) fn to_text<T: Serialize>(value: &T) -> Result<String, StoreFault> {
-    json::to_string(value, USUAL_ROW_BYTES).map_err(|error| StoreFault(error.to_string()))
+    json::to_string(value, USUAL_ROW_BYTES).map_err(|error| StoreFault::new(Cause::of(error)))
 }
 
 fn from_text<T: for<'de> Deserialize<'de>>(text: &str) -> Result<T, StoreFault> {
-    json::from_str(text).map_err(|error| StoreFault(format!("a row is damaged: {error}")))
+    json::from_str(text).map_err(|error| StoreFault::while_doing("a row is damaged", error))
 }
 
 fn to_i64(number: u64) -> Result<i64, StoreFault> {
-    i64::try_from(number).map_err(|_| StoreFault("a number is out of range".to_owned()))
+    i64::try_from(number).map_err(|error| StoreFault::while_doing("a number of the ledger", error))
 }
 
 pub(super) fn to_u64(number: i64) -> Result<u64, StoreFault> {
-    u64::try_from(number).map_err(|_| StoreFault("a number is out of range".to_owned()))
+    u64::try_from(number).map_err(|error| StoreFault::while_doing("a number of the ledger", error))
 }

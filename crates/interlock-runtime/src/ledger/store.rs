@@ -1,25 +1,64 @@
 //! What a store must do. One suite of tests runs against every adapter.
 
-use std::fmt;
+use std::borrow::Cow;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
+use interlock_core::ledger::{EntryError, Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
+use interlock_core::{Cause, Digest};
 
-/// The store failed. Whatever was in progress is not recorded, or turns out to be; it was not answered either way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoreFault(pub String);
+/// The store failed: what that means for what was in progress, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct StoreFault {
+    /// What became of it.
+    pub left: Left,
+    /// Why.
+    #[source]
+    pub cause: Cause,
+}
 
-impl fmt::Display for StoreFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+/// What a store that failed has made of what was in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// It is not recorded.
+    NotRecorded,
+    /// It is not recorded, and the same may succeed in a moment: another connection was in the way.
+    TryAgain,
+    /// The commit was under way: whether it is recorded, nobody knows before the store has been read again.
+    Unknown,
+}
+
+impl StoreFault {
+    /// Nothing is recorded, and trying again does not help by itself.
+    pub fn new(cause: impl Into<Cause>) -> StoreFault {
+        StoreFault { left: Left::NotRecorded, cause: cause.into() }
+    }
+
+    /// The same with the error beneath it.
+    pub fn while_doing(words: impl Into<Cow<'static, str>>, source: impl Error + Send + Sync + 'static) -> StoreFault {
+        StoreFault::new(Cause::while_doing(words, source))
+    }
+
+    /// The commit itself failed. Only where another connection was in the way nothing can have been written.
+    #[must_use]
+    pub fn of_commit(self) -> StoreFault {
+        let left = match self.left {
+            Left::TryAgain => Left::TryAgain,
+            Left::NotRecorded | Left::Unknown => Left::Unknown,
+        };
+        StoreFault { left, ..self }
     }
 }
 
-impl std::error::Error for StoreFault {}
+impl From<EntryError> for StoreFault {
+    fn from(error: EntryError) -> StoreFault {
+        StoreFault::new(Cause::of(error))
+    }
+}
 
 /// Where entries and rows are kept. One writer at a time.
 pub trait Store: Send {
@@ -214,7 +253,7 @@ impl Lane {
     /// Reads it from a row.
     pub(super) fn of_number(number: i64) -> Result<Lane, StoreFault> {
         let known = Lane::ALL.into_iter().find(|lane| lane.number() == number);
-        known.ok_or_else(|| StoreFault(format!("there is no lane {number}")))
+        known.ok_or_else(|| StoreFault::new(format!("there is no lane {number}")))
     }
 }
 

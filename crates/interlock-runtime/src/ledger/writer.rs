@@ -22,7 +22,7 @@ use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
 use super::outbox::{Parcel, Turn, next_parcel};
 use super::recovery::{CLOCK_BEHIND_MAX_MS, RecoveryFault, recover};
-use super::store::{KeptText, Reader, Store, StoreFault, TicketQuery};
+use super::store::{KeptText, Left, Reader, Store, StoreFault, TicketQuery};
 use crate::clock::{Clock, Entropy};
 
 /// How many commands may wait; more are refused.
@@ -78,8 +78,15 @@ pub struct LedgerMetrics {
 }
 
 /// Why a ledger could not be stopped cleanly.
-#[derive(Debug)]
-pub struct StopFault(pub String);
+#[derive(Debug, thiserror::Error)]
+pub enum StopFault {
+    /// The writer died.
+    #[error("the writer died")]
+    Died,
+    /// The last checkpoint could not be written.
+    #[error("the checkpoint could not be written: {0}")]
+    Checkpoint(#[source] io::Error),
+}
 
 type Reply = Box<dyn FnOnce(Answer) + Send>;
 
@@ -373,7 +380,7 @@ impl Ledger {
         match text {
             // A person decides on it, so it must be what was asked.
             Some(text) if !is_text_of(reader.as_mut(), &text)? => {
-                Err(StoreFault(format!("the text kept for entry {index} is not the one it speaks of")))
+                Err(StoreFault::new(format!("the text kept for entry {index} is not the one it speaks of")))
             }
             text => Ok(text),
         }
@@ -395,7 +402,7 @@ impl Ledger {
             return Ok(None);
         };
         let Some(bytes) = self.entry(index)? else { return Ok(None) };
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let entry = Entry::from_bytes(&bytes)?;
         let same = |ruled: &Ruled| ruled.decision_id == decision_id;
         Ok(entry.body.ruled().is_some_and(same).then_some((index, entry)))
     }
@@ -406,8 +413,8 @@ impl Ledger {
         let mut next = Some(agent.last_index);
         while let Some(index) = next {
             let bytes = lock(&self.shared.long_reader).entries(index, 1)?.pop();
-            let bytes = bytes.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
-            let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+            let bytes = bytes.ok_or_else(|| StoreFault::new(format!("entry {index} is missing")))?;
+            let entry = Entry::from_bytes(&bytes)?;
             next = entry.previous;
             if !count.add(&entry, index) {
                 break;
@@ -502,7 +509,7 @@ impl Ledger {
     /// An entry, as it was answered when it was recorded.
     pub fn recorded(&self, index: u64) -> Result<Option<Recorded>, StoreFault> {
         let Some(bytes) = self.entry(index)? else { return Ok(None) };
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let entry = Entry::from_bytes(&bytes)?;
         Ok(Some(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: false, folded: None, corrected: None }))
     }
 
@@ -519,7 +526,7 @@ impl Ledger {
         let thread = lock(&self.shared.thread).take();
         match thread.map(JoinHandle::join) {
             Some(Ok(result)) => result,
-            Some(Err(_)) => Err(StopFault("the writer died".to_owned())),
+            Some(Err(_)) => Err(StopFault::Died),
             None => Ok(()),
         }
     }
@@ -626,9 +633,9 @@ impl Writer {
             if first.is_none() {
                 self.store.idle();
                 if self.state.is_none()
-                    && let Err(reason) = self.commit(Vec::new())
+                    && let Err(fault) = self.commit(Vec::new())
                 {
-                    self.fault(&reason);
+                    self.fault(&fault);
                 }
             }
             let mut batch: Vec<Job> = first.into_iter().collect();
@@ -650,7 +657,7 @@ impl Writer {
                 && let Err(error) = self.seal()
             {
                 // Without a checkpoint a loss could go unnoticed, so nothing more is accepted until it can be written.
-                self.fault(&format!("checkpoint: {error}"));
+                self.fault(&RecoveryFault::Checkpoint(error));
             }
         }
     }
@@ -677,30 +684,30 @@ impl Writer {
             }
             Err(fault) => {
                 self.fault(&fault);
+                let is_unknown = matches!(&fault, RecoveryFault::Store(fault) if fault.left == Left::Unknown);
                 for reply in replies {
-                    reply(Answer::Fault(Code::FaultStore));
+                    reply(if is_unknown { Answer::Unknown } else { Answer::Fault(Code::FaultStore) });
                 }
             }
         }
     }
 
     /// Runs a batch on what was read last, reading again after a fault.
-    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Answer>, String> {
+    fn commit(&mut self, commands: Vec<Command>) -> Result<Vec<Answer>, RecoveryFault> {
         let now = self.clock.now();
         let state = match &mut self.state {
             Some(state) => state,
             None => {
-                self.store.reopen().map_err(|fault| fault.to_string())?;
-                let mut reader = self.store.reader().map_err(|fault| fault.to_string())?;
-                let recovered = recover(reader.as_mut(), self.checkpoint.as_ref(), &self.bundle, now);
-                let state = recovered.map_err(|fault| fault.to_string())?;
+                self.store.reopen()?;
+                let mut reader = self.store.reader()?;
+                let state = recover(reader.as_mut(), self.checkpoint.as_ref(), &self.bundle, now)?;
                 if let Some(file) = &self.checkpoint {
                     // What could not be sealed before is sealed now, or nothing more is accepted.
-                    let signed = file.write(&state.frontier).map_err(|error| format!("checkpoint: {error}"))?;
+                    let signed = file.write(&state.frontier).map_err(RecoveryFault::Checkpoint)?;
                     self.shared.publish_checkpoint(signed);
                     self.sealed = Some(state.frontier.size());
                 }
-                let keys = reader.keys().map_err(|fault| fault.to_string())?;
+                let keys = reader.keys()?;
                 *lock(&self.shared.reader) = reader;
                 // What was answered as a fault may be recorded all the same.
                 self.shared.publish_again(keys);
@@ -708,8 +715,7 @@ impl Writer {
                 self.state.insert(state)
             }
         };
-        let ran = run_batch(self.store.as_mut(), state, commands, now, self.entropy.as_ref());
-        let (answers, changed) = ran.map_err(|fault| fault.to_string())?;
+        let (answers, changed) = run_batch(self.store.as_mut(), state, commands, now, self.entropy.as_ref())?;
         self.bundle = Arc::clone(&state.bundle);
         let size = state.frontier.size();
         self.shared.time.store(state.clock, Ordering::Release);
@@ -742,7 +748,7 @@ impl Writer {
         }
     }
 
-    fn fault(&mut self, reason: &str) {
+    fn fault(&mut self, reason: &RecoveryFault) {
         self.state = None;
         self.shared.ready.store(false, Ordering::Release);
         self.shared.metrics.faults.fetch_add(1, Ordering::Relaxed);
@@ -795,7 +801,7 @@ impl Writer {
         if !last.is_empty() {
             self.run_jobs(last);
         }
-        self.seal().map_err(|error| StopFault(format!("the checkpoint could not be written: {error}")))?;
+        self.seal().map_err(StopFault::Checkpoint)?;
         self.store.purge();
         self.store.idle();
         Ok(())

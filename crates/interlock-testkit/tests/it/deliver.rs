@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use interlock_core::Cause;
 use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, Outbox, Outgoing, Schedule, keep_file,
     replace_file,
@@ -84,7 +85,7 @@ impl TestOutbox {
 }
 
 impl Outbox for TestOutbox {
-    fn backlog(&self) -> Result<Vec<(String, u64)>, String> {
+    fn backlog(&self) -> Result<Vec<(String, u64)>, Cause> {
         self.fails()?;
         let mut counts = BTreeMap::new();
         for row in self.rows.lock().unwrap().values() {
@@ -93,21 +94,21 @@ impl Outbox for TestOutbox {
         Ok(counts.into_iter().collect())
     }
 
-    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), String> {
+    fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), Cause> {
         self.fails()?;
         let rows = self.rows.lock().unwrap();
         let next = rows.values().find(|row| row.destination == destination).cloned();
         Ok((turn, next))
     }
 
-    fn older(&self, destination: &str, before: u64, limit: usize) -> Result<Vec<u64>, String> {
+    fn older(&self, destination: &str, before: u64, limit: usize) -> Result<Vec<u64>, Cause> {
         self.fails()?;
         let rows = self.rows.lock().unwrap();
         let old = rows.iter().filter(|(_, row)| row.destination == destination && row.opened_at < before);
         Ok(old.map(|(id, _)| *id).take(limit).collect())
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), String> {
+    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
         self.fails()?;
         for id in ids {
             self.rows.lock().unwrap().remove(id).expect("a row that waits");
@@ -116,7 +117,7 @@ impl Outbox for TestOutbox {
         Ok(())
     }
 
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), String> {
+    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause> {
         self.fails()?;
         for id in ids {
             self.rows.lock().unwrap().remove(id).expect("a row that waits");

@@ -31,6 +31,36 @@ fn the_model_does_what_the_model_does() {
     assert!(simulation::compare(1, 12, &mut || Box::new(MemoryStore::default())).is_err(), "a store that forgets");
 }
 
+/// A fault says whether what was asked may be on record, and only one that came with the commit leaves that open.
+#[test]
+fn a_fault_says_whether_it_may_be_recorded() {
+    for is_recorded in [false, true] {
+        let store = MemoryStore::default();
+        let server = Server::start(Box::new(store.clone()), None, bundle());
+        let agent = gate::register(&mut server.client(), r#"{"name":"a","type":"supervised","principal_id":"p"}"#)
+            .expect("one");
+        drop(server);
+        let before = store.clone().reader().expect("a reader").head().expect("a head").size();
+        let server = Server::start(simulation::failing_once(store.clone(), is_recorded), None, bundle());
+        let mut client = server.client();
+        let mut ask = || {
+            let headers = [("x-agent-token", agent.token.as_str()), ("idempotency-key", "k")];
+            let context = r#"{"conversation_id":"c","step_number":1}"#;
+            let body = format!(r#"{{"action":{{"type":"calculate","query":"1+1"}},"context":{context}}}"#);
+            client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body).expect("an answer")
+        };
+        let answer = ask();
+        assert_eq!(answer.status, 503);
+        assert!(answer.body.contains("INTERLOCK-FAULT-002") && answer.body.contains("DENIED"), "{}", answer.body);
+        assert_eq!(answer.body.contains("whether this is on record is not known"), is_recorded, "{}", answer.body);
+        let size = store.clone().reader().expect("a reader").head().expect("a head").size();
+        assert_eq!(size, before + u64::from(is_recorded), "what the answer says is so");
+        // Either way the same request is decided once.
+        assert!(ask().body.contains("APPROVED"));
+        assert_eq!(store.clone().reader().expect("a reader").head().expect("a head").size(), before + 1);
+    }
+}
+
 fn bundle() -> Bundle {
     Bundle::load("", &BTreeMap::new(), false).expect("a bundle")
 }
@@ -277,7 +307,7 @@ fn what_acts_by_itself_or_does_not_belong_stops_the_start() {
         tamper(scratch.path(), sql);
         let refused = open_again(scratch.path()).map(|ledger| ledger.stop());
         assert!(
-            matches!(&refused, Err(RecoveryFault::Damaged(reason)) if reason.contains(finding)),
+            matches!(&refused, Err(RecoveryFault::Damaged(reason)) if reason.to_string().contains(finding)),
             "{sql}: {refused:?}"
         );
         if sql != "DROP TABLE runs" {

@@ -310,8 +310,10 @@ pub enum Answer {
     Done,
     /// Whether something goes on without a ruling of its own.
     Passed(PassRuling),
-    /// Our trouble. Nothing is approved.
+    /// Our trouble. Nothing is approved, and nothing is recorded.
     Fault(Code),
+    /// The store failed while it was committing: nothing is approved, and whether it is recorded is not known.
+    Unknown,
 }
 
 /// A recorded entry.

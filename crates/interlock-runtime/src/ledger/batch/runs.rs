@@ -269,8 +269,8 @@ impl Batch<'_> {
 
     /// An earlier registration.
     fn registration(&mut self, index: u64) -> Result<Recorded, Trouble> {
-        let bytes = self.entry_bytes(index)?.ok_or_else(|| StoreFault(format!("entry {index} is missing")))?;
-        let entry = Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?;
+        let bytes = self.entry_bytes(index)?.ok_or_else(|| StoreFault::new(format!("entry {index} is missing")))?;
+        let entry = Entry::from_bytes(&bytes).map_err(StoreFault::from)?;
         Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, folded: None, corrected: None })
     }
 

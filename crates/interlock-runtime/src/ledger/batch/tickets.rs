@@ -133,7 +133,7 @@ impl Batch<'_> {
             return Ok(None);
         };
         let entry = match self.entry_bytes(index)? {
-            Some(bytes) => Entry::from_bytes(&bytes).map_err(|error| StoreFault(error.to_string()))?,
+            Some(bytes) => Entry::from_bytes(&bytes).map_err(StoreFault::from)?,
             None => return Ok(None),
         };
         let own = entry.agent.as_deref() == Some(agent);

@@ -39,7 +39,7 @@ impl SqliteReader {
         nothing_by_itself(&connection)?;
         let layout: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
         if !(1..=LAYOUT).contains(&layout) {
-            return Err(StoreFault(format!("layout {layout} is not one this version reads (1 to {LAYOUT})")));
+            return Err(StoreFault::new(format!("layout {layout} is not one this version reads (1 to {LAYOUT})")));
         }
         connection.set_prepared_statement_cache_capacity(48);
         Ok(SqliteReader { connection, layout })
@@ -72,7 +72,7 @@ impl Reader for SqliteReader {
         for (expected, row) in (to_i64(from)?..).zip(rows) {
             let (number, bytes) = row?;
             if number != expected {
-                return Err(StoreFault(format!("entry {expected} is missing")));
+                return Err(StoreFault::new(format!("entry {expected} is missing")));
             }
             entries.push(bytes);
         }
