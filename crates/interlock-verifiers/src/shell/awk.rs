@@ -1,6 +1,6 @@
 //! `awk`: the program decides.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -39,7 +39,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                     included(walk, run, &value, &mut in_place);
                 }
                 "dump-variables" | "pretty-print" | "profile" => {
-                    walk.add(Label::Write, run.name, &argument.span, "an option that writes a file");
+                    walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file");
                 }
                 "posix"
                 | "traditional"
@@ -55,7 +55,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 | "no-optimize" => {}
                 _ => {
                     let why = "an option that runs something, or is not known";
-                    walk.add(Label::Unknown, run.name, &argument.span, why);
+                    walk.add(Effect::Unknown, run.name, &argument.span, why);
                 }
             }
             continue;
@@ -77,10 +77,10 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                     let value = value(&mut at);
                     included(walk, run, &value, &mut in_place);
                 }
-                'd' | 'o' | 'p' => walk.add(Label::Write, run.name, &argument.span, "an option that writes a file"),
+                'd' | 'o' | 'p' => walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file"),
                 _ => {
                     let why = "an option that runs something, or is not known";
-                    walk.add(Label::Unknown, run.name, &argument.span, why);
+                    walk.add(Effect::Unknown, run.name, &argument.span, why);
                 }
             }
             break;
@@ -88,7 +88,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     }
     let options = run.arguments.get(..at).unwrap_or_default();
     if options.iter().any(|argument| argument.splits) {
-        walk.add(Label::Unknown, run.name, &run.span, "an argument that can become the program");
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that can become the program");
     }
     let mut files = run.arguments.get(at..).unwrap_or_default();
     if programs.is_empty() {
@@ -97,17 +97,17 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 programs.push(program.clone());
                 files = rest;
             }
-            None => return walk.add(Label::Unknown, run.name, &run.span, "a program is missing"),
+            None => return walk.add(Effect::Unknown, run.name, &run.span, "a program is missing"),
         }
     }
     for program in &programs {
         match program.known_text() {
             Some(text) => judge(walk, run, text, &program.span),
-            None => walk.add(Label::Unknown, run.name, &program.span, "a program that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &program.span, "a program that is not known"),
         }
     }
     if in_place {
-        walk.add(Label::Write, run.name, &run.span, "edits files in place");
+        walk.add(Effect::Write, run.name, &run.span, "edits files in place");
         for file in files {
             super::special::arms(walk, file, run.name);
         }
@@ -118,23 +118,23 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             words.written(&Argument::unknown(run.span.clone()));
         }
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it computes");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it computes");
 }
 
 fn included(walk: &mut Walk<'_, '_>, run: &Run<'_>, value: &Argument, in_place: &mut bool) {
     match value.known_text() {
         Some("inplace" | "inplace.awk") => *in_place = true,
-        Some(_) | None => walk.add(Label::Unknown, run.name, &value.span, "a program in a file"),
+        Some(_) | None => walk.add(Effect::Unknown, run.name, &value.span, "a program in a file"),
     }
 }
 
 /// What a program can do beyond printing.
 fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops::Range<usize>) {
     let Some(tokens) = tokens(program) else {
-        return walk.add(Label::Unknown, run.name, span, "a program that is not understood");
+        return walk.add(Effect::Unknown, run.name, span, "a program that is not understood");
     };
     if tokens.iter().any(|token| matches!(token, Token::Text(text) if text.contains("/inet"))) {
-        walk.add(Label::Network, run.name, span, "the program can open a connection");
+        walk.add(Effect::Network, run.name, span, "the program can open a connection");
     }
     let mut depth = 0i32;
     // The depth of parentheses at which a statement that prints began.
@@ -149,7 +149,7 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
                 reads(walk, &Argument::unknown(span.clone()));
             }
             Token::Name(name) if name == "system" => {
-                return walk.add(Label::Unknown, run.name, span, "the program runs commands");
+                return walk.add(Effect::Unknown, run.name, span, "the program runs commands");
             }
             Token::Name(_) | Token::Text(_) | Token::Joins | Token::Other => {}
             Token::Sign('(' | '[') => depth = depth.saturating_add(1),
@@ -170,9 +170,9 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
                 };
                 reads(walk, &source);
             }
-            Token::Sign('|') => return walk.add(Label::Unknown, run.name, span, "the program pipes into a command"),
+            Token::Sign('|') => return walk.add(Effect::Unknown, run.name, span, "the program pipes into a command"),
             Token::Sign('@') => {
-                return walk.add(Label::Unknown, run.name, span, "the program loads or calls what is not seen here");
+                return walk.add(Effect::Unknown, run.name, span, "the program loads or calls what is not seen here");
             }
             Token::Sign('>') if printing == Some(depth) => {
                 let next = tokens.get(at.saturating_add(1));

@@ -1,7 +1,7 @@
 //! Names of files that a command puts together: from a directory and a name, from a name and a suffix, from an address.
 //! Where the line tells all of it, the name is a path like any other; where it does not, the path cannot be told.
 
-use super::Label;
+use super::Effect;
 use super::options;
 use super::reduce::Argument;
 use super::table::Spec;
@@ -76,8 +76,8 @@ impl Given<'_> {
 }
 
 /// What a command writes under names that it puts together.
-pub(super) fn writes(name: &str, arguments: &[Argument], spec: Option<&Spec>, label: Label) -> Composed {
-    if label == Label::ReadOnly {
+pub(super) fn writes(name: &str, arguments: &[Argument], spec: Option<&Spec>, label: Effect) -> Composed {
+    if label == Effect::ReadOnly {
         return Composed::default();
     }
     let given = Given { spec, arguments };

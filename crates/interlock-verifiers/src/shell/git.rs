@@ -5,9 +5,9 @@ use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::{self, Spec};
 use super::walk::{Run, Walk};
-use super::{GitPrograms, Hooks, Label, git_config, special};
+use super::{Effect, GitBlame, GitPrograms, Hooks, git_config, special};
 
-use Label::{Destructive, Network, ReadOnly, Unknown, Write};
+use Effect::{Destructive, Network, ReadOnly, Unknown, Write};
 
 /// What is taken for granted where nobody read the repository's configuration.
 const PLAIN: &str = "plain repository";
@@ -43,8 +43,8 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     match &walk.setting.git {
         None => walk.assume(PLAIN),
         Some(GitPrograms { always: Some(setting), .. }) => {
-            let why = format!("the repository's configuration names a program: `{setting}`");
-            walk.add(Unknown, run.name, &run.span, why);
+            let blame = GitBlame::Program(setting.clone());
+            walk.blame(Unknown, run.name, &run.span, blame);
         }
         Some(GitPrograms { always: None, .. }) => {}
     }
@@ -61,9 +61,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let effect = if arguments.first().and_then(Argument::known_text) == Some("-h") { ReadOnly } else { Unknown };
         return walk.add(effect, &whole, &run.span, "prints help");
     }
-    let from = walk.findings.effects.len();
+    let from = walk.findings.causes.len();
     judge(walk, name, &whole, arguments, run);
-    let found = walk.findings.effects.iter().skip(from).map(|found| found.effect);
+    let found = walk.findings.causes.iter().skip(from).map(|found| found.effect);
     let effect = found.max().unwrap_or(ReadOnly);
     configured(walk, name, &whole, run, effect);
 }
@@ -182,7 +182,7 @@ fn runs_hook(subcommand: &str, hook: &str) -> bool {
 }
 
 /// What the configuration makes of a subcommand.
-fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Label) {
+fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Effect) {
     let Some(git) = &walk.setting.git else { return };
     let alias = git.aliases.contains(&name.to_ascii_lowercase());
     let is_hooked = |hooks: &&Hooks| {
@@ -200,10 +200,10 @@ fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, e
         walk.add(Unknown, whole, &run.span, why);
     }
     if let Some(setting) = hooks {
-        walk.add(Unknown, whole, &run.span, format!("runs hooks of the project: `{setting}`"));
+        walk.blame(Unknown, whole, &run.span, GitBlame::Hooks(setting));
     }
     if let Some(setting) = fetches {
-        walk.add(Network, whole, &run.span, format!("fetches objects that are missing: `{setting}`"));
+        walk.blame(Network, whole, &run.span, GitBlame::Fetch(setting));
     }
 }
 
@@ -233,7 +233,7 @@ fn has_own_strategy(arguments: &[Argument]) -> bool {
 }
 
 /// `git maintenance`: tasks in the repository; what fetches beforehand; jobs that run later.
-fn maintenance(arguments: &[Argument]) -> (Label, &'static str) {
+fn maintenance(arguments: &[Argument]) -> (Effect, &'static str) {
     let verb = arguments.first().and_then(Argument::known_text);
     if verb != Some("run") {
         let is_query = verb == Some("is-needed");

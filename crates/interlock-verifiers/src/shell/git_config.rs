@@ -1,11 +1,11 @@
 //! `git config`: which settings it reads, and which it changes.
 
-use super::Label;
+use super::Effect;
 use super::git_settings::names_program;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
-use Label::{ReadOnly, Unknown, Write};
+use Effect::{ReadOnly, Unknown, Write};
 
 /// Options that are followed by a word of their own.
 const WITH_VALUE: [&str; 10] =
@@ -114,7 +114,7 @@ impl<'a> Given<'a> {
     }
 }
 
-pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'_>) -> (Label, &'static str) {
+pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'_>) -> (Effect, &'static str) {
     let mut given = Given::of(arguments);
     given.take_verb();
     if given.edits {

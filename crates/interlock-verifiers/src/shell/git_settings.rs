@@ -1,11 +1,11 @@
 //! What stands between `git` and its subcommand, and which settings name a program.
 
-use super::Label;
+use super::Effect;
 use super::paths::normalise;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
-use Label::{ReadOnly, Unknown};
+use Effect::{ReadOnly, Unknown};
 
 /// Options before the subcommand. Hands back where it is.
 pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<usize> {

@@ -3,7 +3,7 @@
 //! What makes a call harmless counts only as long as nothing else in the call can take it back: its negation, another
 //! mode, an option that is not known here.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::table::{Does, Opt, Spec, Takes};
 
@@ -11,7 +11,7 @@ use super::table::{Does, Opt, Spec, Takes};
 #[derive(Debug, Default)]
 pub(super) struct Call<'a> {
     /// Options with an effect of their own: the effect, and which argument it is.
-    pub(super) effects: Vec<(Label, usize)>,
+    pub(super) effects: Vec<(Effect, usize)>,
     /// Arguments of options that name files which are written.
     pub(super) outputs: Vec<Argument>,
     /// An option makes the whole call read only, and nothing takes that back.
@@ -89,7 +89,7 @@ fn unlisted(spec: &Spec, here: usize, call: &mut Call<'_>) {
     call.is_taken_back = true;
     call.has_unlisted = true;
     if !spec.is_open {
-        call.effects.push((Label::Unknown, here));
+        call.effects.push((Effect::Unknown, here));
     }
 }
 
@@ -302,12 +302,12 @@ fn next_value(arguments: &[Argument], at: &mut usize, call: &mut Call<'_>) -> Op
 
 fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
     match option.does {
-        Does::Effect(Label::ReadOnly) => {}
+        Does::Effect(Effect::ReadOnly) => {}
         Does::Effect(label) => call.effects.push((label, here)),
-        Does::Asks => call.effects.push((Label::Unknown, here)),
+        Does::Asks => call.effects.push((Effect::Unknown, here)),
         Does::WritesArgument => match value {
             Some(value) => call.outputs.push(value),
-            None => call.effects.push((Label::Write, here)),
+            None => call.effects.push((Effect::Write, here)),
         },
         // Programs that work through their arguments did the ones before already.
         Does::Lowers | Does::Mode if spec.is_leading && call.first_operand.is_some() => {}

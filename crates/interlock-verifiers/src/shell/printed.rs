@@ -1,6 +1,6 @@
 //! Commands that print credentials, or change the machine, without naming a file. The file that holds it stands for it.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::unnamed::texts;
 
@@ -88,8 +88,8 @@ pub(super) fn credential(name: &str, arguments: &[Argument]) -> Option<&'static 
 }
 
 /// What a command changes that is no file.
-pub(super) fn changed(name: &str, label: Label) -> Option<&'static str> {
-    (MACHINE.contains(&name) && label > Label::ReadOnly).then_some(THE_MACHINE)
+pub(super) fn changed(name: &str, label: Effect) -> Option<&'static str> {
+    (MACHINE.contains(&name) && label > Effect::ReadOnly).then_some(THE_MACHINE)
 }
 
 /// Whether words stand among the arguments in this order, with others between them; options in any.

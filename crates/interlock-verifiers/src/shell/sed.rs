@@ -1,6 +1,6 @@
 //! `sed`: the script decides, and whether files are edited in place.
 
-use super::Label;
+use super::Effect;
 use super::cursor::Cursor;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
@@ -17,7 +17,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let Some(text) = argument.known_text() else {
             if !ended && (argument.may_be_option || argument.prefix().starts_with('-')) {
                 // The script may come as an operand, and then it is not known either.
-                walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known");
+                walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known");
             }
             operands.push(argument);
             continue;
@@ -64,13 +64,13 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 keeps(walk, value.as_ref().map_or("", |suffix| suffix.prefix()), &argument.span);
             } else if found.contains(&"file") {
                 let _ = value.unwrap_or_else(|| next(&mut at));
-                walk.add(Label::Unknown, run.name, &argument.span, "a script in a file");
+                walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file");
             } else if found.contains(&"expression") {
                 scripts.push(value.unwrap_or_else(|| next(&mut at)));
             } else if found.contains(&"line-length") {
                 let _ = value.unwrap_or_else(|| next(&mut at));
             } else if found.is_empty() {
-                walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known");
+                walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known");
             }
             continue;
         }
@@ -91,11 +91,11 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                     };
                     match letter {
                         'e' => scripts.push(value),
-                        'f' => walk.add(Label::Unknown, run.name, &argument.span, "a script in a file"),
+                        'f' => walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file"),
                         _ => {}
                     }
                 }
-                _ => walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known"),
+                _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known"),
             }
             break;
         }
@@ -114,17 +114,17 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 whole.push_str(text);
                 whole.push('\n');
             }
-            None => walk.add(Label::Unknown, run.name, &script.span, "a script that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &script.span, "a script that is not known"),
         }
     }
     judge(walk, run, &whole);
     if in_place {
-        walk.add(Label::Write, run.name, &run.span, "edits files in place");
+        walk.add(Effect::Write, run.name, &run.span, "edits files in place");
         for file in files {
             super::special::arms(walk, file, run.name);
         }
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it reads, edited");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it reads, edited");
 }
 
 /// Files that are edited are kept under another name: what that is, an unusual suffix does not tell.
@@ -138,10 +138,10 @@ fn keeps(walk: &mut Walk<'_, '_>, suffix: &str, span: &core::ops::Range<usize>) 
 fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, script: &str) {
     let mut reader = Reader { cursor: Cursor::new(script, None), files: Vec::new(), reads: Vec::new(), runs: false };
     if reader.script().is_none() {
-        return walk.add(Label::Unknown, run.name, &run.span, "a script that is not understood");
+        return walk.add(Effect::Unknown, run.name, &run.span, "a script that is not understood");
     }
     if reader.runs {
-        walk.add(Label::Unknown, run.name, &run.span, "the script runs commands");
+        walk.add(Effect::Unknown, run.name, &run.span, "the script runs commands");
     }
     if let Some(words) = &mut walk.findings.words {
         reader.reads.into_iter().for_each(|file| words.read(&Argument::known(file, run.span.clone())));

@@ -1,6 +1,6 @@
 //! `ssh`: a connection, and what is run at its other end.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -40,7 +40,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             PLAIN_SSH_SETTINGS.contains(&key.as_str())
         };
         if setting.is_some_and(|setting| !plain(&setting)) {
-            walk.add(Label::Unknown, run.name, &argument.span, "a setting that can name a program");
+            walk.add(Effect::Unknown, run.name, &argument.span, "a setting that can name a program");
         }
     }
     let Some(host) = first.first_operand else { return };

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use interlock_core::bundle::ShellSettings;
 use serde::Deserialize;
 
-use super::Label;
+use super::Effect;
 
 /// The built-in table.
 const TABLE: &str = include_str!("commands.toml");
@@ -28,9 +28,9 @@ pub struct Commands {
 type Table = Arc<BTreeMap<String, Arc<Spec>>>;
 
 /// One command, or a subcommand of one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Spec {
-    pub(super) effect: Label,
+    pub(super) effect: Effect,
     pub(super) why: Option<String>,
     pub(super) options: BTreeMap<String, Opt>,
     pub(super) is_open: bool,
@@ -46,7 +46,7 @@ pub(super) struct Spec {
     pub(super) operands: Operands,
     pub(super) skip: usize,
     pub(super) version: Vec<String>,
-    pub(super) verbs: Vec<(String, Label)>,
+    pub(super) verbs: Vec<(String, Effect)>,
     pub(super) subcommands: BTreeMap<String, Spec>,
     pub(super) any: Option<Box<Spec>>,
 }
@@ -73,7 +73,7 @@ pub(super) enum Takes {
 /// What an option does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
-    Effect(Label),
+    Effect(Effect),
     /// It asks a person, or opens the editor that the person chose.
     Asks,
     /// Its argument names a file that is written.
@@ -195,9 +195,9 @@ impl Commands {
         };
         for (name, spec) in &added {
             let known = built_in.get(name).map(|known| known.effect);
-            let known = known.or_else(|| super::special::is_handled(name).then_some(Label::ReadOnly));
+            let known = known.or_else(|| super::special::is_handled(name).then_some(Effect::ReadOnly));
             if let Some(known) = known
-                && (spec.effect < known || known != Label::ReadOnly && spec.options.values().any(lowers))
+                && (spec.effect < known || known != Effect::ReadOnly && spec.options.values().any(lowers))
             {
                 return Err(format!(
                     "`{name}` is in the built-in table as {known}; an entry for it can only tighten, not loosen"
@@ -263,8 +263,8 @@ fn read(text: &str, negates: bool) -> Result<BTreeMap<String, Arc<Spec>>, String
     Ok(specs)
 }
 
-fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_>) -> Result<Spec, String> {
-    let label = |text: &str| Label::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
+fn resolve(name: &str, entry: &Entry, above: Option<Effect>, reading: &Reading<'_>) -> Result<Spec, String> {
+    let label = |text: &str| Effect::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
     let effect = match (&entry.effect, above) {
         (Some(text), _) => label(text)?,
         (None, Some(above)) => above,
@@ -301,11 +301,11 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
     let mut verbs = Vec::new();
     if let Some(listed) = &entry.verbs {
         let lists = [
-            (&listed.read_only, Label::ReadOnly),
-            (&listed.write, Label::Write),
-            (&listed.network, Label::Network),
-            (&listed.unknown, Label::Unknown),
-            (&listed.destructive, Label::Destructive),
+            (&listed.read_only, Effect::ReadOnly),
+            (&listed.write, Effect::Write),
+            (&listed.network, Effect::Network),
+            (&listed.unknown, Effect::Unknown),
+            (&listed.destructive, Effect::Destructive),
         ];
         for (words, label) in lists {
             verbs.extend(words.split_ascii_whitespace().map(|word| (word.to_owned(), label)));
@@ -348,16 +348,16 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
 
 /// The options that an entry lists.
 fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) -> Result<(), String> {
-    let harmless = Does::Effect(Label::ReadOnly);
+    let harmless = Does::Effect(Effect::ReadOnly);
     let lists = [
         (&entry.flags, Takes::Nothing, harmless),
         (&entry.args, Takes::Argument, harmless),
         (&entry.maybe, Takes::MaybeAttached, harmless),
         (&entry.out, Takes::Argument, Does::WritesArgument),
-        (&entry.write, Takes::Nothing, Does::Effect(Label::Write)),
-        (&entry.network, Takes::Nothing, Does::Effect(Label::Network)),
-        (&entry.unknown, Takes::Nothing, Does::Effect(Label::Unknown)),
-        (&entry.destructive, Takes::Nothing, Does::Effect(Label::Destructive)),
+        (&entry.write, Takes::Nothing, Does::Effect(Effect::Write)),
+        (&entry.network, Takes::Nothing, Does::Effect(Effect::Network)),
+        (&entry.unknown, Takes::Nothing, Does::Effect(Effect::Unknown)),
+        (&entry.destructive, Takes::Nothing, Does::Effect(Effect::Destructive)),
         (&entry.asks, Takes::Nothing, Does::Asks),
         (&entry.lowers, Takes::Nothing, Does::Lowers),
         (&entry.modes, Takes::Nothing, Does::Mode),
@@ -394,11 +394,11 @@ impl Spec {
     /// Whether a subcommand of this name destroys.
     pub(super) fn verb_destroys(&self, name: &str) -> bool {
         let sub = self.subcommands.get(name).map(|sub| sub.effect);
-        sub.or_else(|| self.verb(name)) == Some(Label::Destructive)
+        sub.or_else(|| self.verb(name)) == Some(Effect::Destructive)
     }
 
     /// The effect of a verb: one listed by name, else the strictest pattern.
-    pub(super) fn verb(&self, verb: &str) -> Option<Label> {
+    pub(super) fn verb(&self, verb: &str) -> Option<Effect> {
         let named = self.verbs.iter().filter(|(pattern, _)| pattern == verb).map(|(_, label)| *label).max();
         let matches = |pattern: &str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(tail), _) => verb.ends_with(tail),
@@ -415,19 +415,19 @@ impl Spec {
     }
 
     /// The worst that any listed option does.
-    pub(super) fn worst_option(&self) -> Label {
-        self.options.values().map(|option| option.does.worst()).max().unwrap_or(Label::ReadOnly)
+    pub(super) fn worst_option(&self) -> Effect {
+        self.options.values().map(|option| option.does.worst()).max().unwrap_or(Effect::ReadOnly)
     }
 }
 
 impl Does {
     /// The worst that such an option does by itself.
-    pub(super) fn worst(self) -> Label {
+    pub(super) fn worst(self) -> Effect {
         match self {
             Does::Effect(label) => label,
-            Does::WritesArgument => Label::Write,
+            Does::WritesArgument => Effect::Write,
             // Whoever is asked can say no.
-            Does::Asks | Does::Lowers | Does::Mode | Does::Raises => Label::ReadOnly,
+            Does::Asks | Does::Lowers | Does::Mode | Does::Raises => Effect::ReadOnly,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `tar`: the mode decides.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -49,45 +49,45 @@ struct Asked {
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let asked = read(run);
     if asked.runs {
-        walk.add(Label::Unknown, run.name, &run.span, "an option that runs a program");
+        walk.add(Effect::Unknown, run.name, &run.span, "an option that runs a program");
     }
     if asked.not_known {
-        walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+        walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
     }
     if asked.removes {
-        walk.add(Label::Destructive, run.name, &run.span, "removes files after it stored them");
+        walk.add(Effect::Destructive, run.name, &run.span, "removes files after it stored them");
     }
     for index in &asked.indexes {
         walk.writes(index, run.name, &index.span);
     }
     if asked.files.iter().chain(&asked.directory).any(|value| value.splits) {
-        walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
     }
     let file = asked.files.last();
     let is_stream = file.is_none() || file.and_then(Argument::known_text) == Some("-");
     let remote = |file: &&Argument| file.known_text().unwrap_or(file.prefix()).contains(':');
     if file.filter(remote).is_some() {
-        walk.add(Label::Network, run.name, &run.span, "names another machine");
+        walk.add(Effect::Network, run.name, &run.span, "names another machine");
     }
     match asked.mode {
-        Some('t' | 'd') => walk.add(Label::ReadOnly, run.name, &run.span, "lists or compares"),
-        Some('x') if asked.to_stdout => walk.add(Label::ReadOnly, run.name, &run.span, "extracts to its output"),
+        Some('t' | 'd') => walk.add(Effect::ReadOnly, run.name, &run.span, "lists or compares"),
+        Some('x') if asked.to_stdout => walk.add(Effect::ReadOnly, run.name, &run.span, "extracts to its output"),
         Some('x') => {
-            walk.add(Label::Write, run.name, &run.span, "extracts files");
+            walk.add(Effect::Write, run.name, &run.span, "extracts files");
             for place in asked.directory.iter().chain(&asked.operands) {
                 super::special::arms(walk, place, run.name);
             }
         }
-        Some('c') if is_stream => walk.add(Label::ReadOnly, run.name, &run.span, "stores to its output"),
+        Some('c') if is_stream => walk.add(Effect::ReadOnly, run.name, &run.span, "stores to its output"),
         Some('c' | 'r' | 'u' | 'A') => {
             match file {
                 Some(file) => walk.writes(file, run.name, &file.span),
-                None => walk.add(Label::Write, run.name, &run.span, "writes an archive"),
+                None => walk.add(Effect::Write, run.name, &run.span, "writes an archive"),
             }
-            walk.add(Label::ReadOnly, run.name, &run.span, "stores files");
+            walk.add(Effect::ReadOnly, run.name, &run.span, "stores files");
         }
-        Some('D') => walk.add(Label::Destructive, run.name, &run.span, "deletes from an archive"),
-        Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "what it is to do is not known"),
+        Some('D') => walk.add(Effect::Destructive, run.name, &run.span, "deletes from an archive"),
+        Some(_) | None => walk.add(Effect::Unknown, run.name, &run.span, "what it is to do is not known"),
     }
 }
 

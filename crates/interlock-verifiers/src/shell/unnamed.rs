@@ -1,7 +1,7 @@
 //! What commands touch beyond the words they name: archives and patches write what is in them, and whoever goes through
 //! a directory reads all that is in it.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::Run;
 use super::{options, table, tar};
@@ -85,7 +85,7 @@ fn git_verb(arguments: &[Argument]) -> Option<&str> {
 }
 
 /// Whether a command writes files that the line does not name.
-pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Label) -> bool {
+pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Effect) -> bool {
     let arguments = run.arguments;
     let writes = match name {
         "patch" | "gpatch" | "unzip" => true,
@@ -103,7 +103,7 @@ pub(super) fn writes_unnamed(name: &str, run: &Run<'_>, label: Label) -> bool {
         }
         _ => false,
     };
-    writes && label > Label::ReadOnly
+    writes && label > Effect::ReadOnly
 }
 
 /// Whether a command reads all that is in the directories it is given.

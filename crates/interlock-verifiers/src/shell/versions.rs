@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::reduce::Argument;
 use super::table::Spec;
 use super::walk::{Run, Walk};
-use super::{AS_INSTALLED, Label};
+use super::{AS_INSTALLED, Effect};
 
 /// Programs that may run anything, and say their version or how they are used before they look at the project. All
 /// others of that kind may load what it names: plugins, wrappers, another version of themselves.
@@ -77,7 +77,7 @@ pub(super) fn is_asked(arguments: &[Argument], entries: &[Arc<Spec>]) -> bool {
 
 /// Whether such a program runs nothing of the project to answer.
 pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spec>]) -> bool {
-    if entries.iter().all(|spec| spec.effect != Label::Unknown) {
+    if entries.iter().all(|spec| spec.effect != Effect::Unknown) {
         return true;
     }
     if !ANSWERING.contains(&run.name) {
@@ -94,12 +94,12 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
     let by_file = found.files.iter().find(chooses).map(|file| format!("`{file}` says which program this is"));
     let by_line = || {
         // A line that writes may bring such a file.
-        let writes = walk.findings.effects.iter().any(|found| found.effect > Label::ReadOnly);
+        let writes = walk.findings.causes.iter().any(|found| found.effect > Effect::ReadOnly);
         (own.is_some() && (writes || found.is_unknown)).then(|| "a file may say which program this is".to_owned())
     };
     match by_file.or_else(by_line) {
         Some(why) => {
-            walk.add(Label::Unknown, run.name, &run.span, why);
+            walk.add(Effect::Unknown, run.name, &run.span, why);
             false
         }
         None => {

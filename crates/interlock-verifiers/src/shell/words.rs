@@ -11,7 +11,7 @@ use interlock_core::rule::{CommandPattern, hosts_in};
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
 use super::walk::{Run, Walk};
-use super::{Label, Setting, composed, examine, lists, options, paths, printed, prose, unnamed};
+use super::{Effect, Setting, composed, examine, lists, options, paths, printed, prose, unnamed};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -23,7 +23,7 @@ const HOSTS_MAX: usize = 128;
 const CHANGES_MAX: usize = 32;
 
 /// What policy asks about a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     /// Every simple command, on every branch, in nested shells, substitutions and wrappers too.
     pub commands: Vec<SimpleCommand>,
@@ -34,7 +34,15 @@ pub struct Words {
     /// Every change of the directory, in the order of the text.
     pub changes: Vec<Change>,
     /// The strictest effect that is no command's: of redirects, assignments and expressions.
-    pub loose: Label,
+    pub loose: Effect,
+}
+
+impl Default for Words {
+    /// Nothing is listed, and so nobody knows what was done.
+    fn default() -> Words {
+        let (commands, touches, hosts, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Words { commands, touches, hosts, changes, loose: Effect::Unknown }
+    }
 }
 
 /// A simple command.
@@ -43,7 +51,7 @@ pub struct SimpleCommand {
     /// Its words, without quotes; a pattern for names of files stands as it is written. `None` if not known.
     pub words: Vec<Option<String>>,
     /// What it does itself; what it runs is listed as a command of its own.
-    pub label: Label,
+    pub label: Effect,
     /// Where it stands, in bytes of the text.
     pub span: Range<usize>,
     /// The command that runs it, by its position: `timeout`, `bash -c`.
@@ -99,7 +107,7 @@ pub fn covers(
     writes_allowed: bool,
     setting: &Setting,
 ) -> Result<(), &'static str> {
-    let free = if writes_allowed { Label::Write } else { Label::ReadOnly };
+    let free = if writes_allowed { Effect::Write } else { Effect::ReadOnly };
     if words.loose > free {
         return Err("a redirect, an assignment or an expression does what no pattern can cover");
     }
@@ -107,7 +115,7 @@ pub fn covers(
         let Some(command) = words.commands.get(at) else { return false };
         patterns.iter().any(|pattern| pattern.covers(&command.words) && words.means(pattern, at, setting))
     };
-    if words.rest(matches) > Label::ReadOnly {
+    if words.rest(matches) > Effect::ReadOnly {
         return Err("a command matches no pattern and does more than read");
     }
     Ok(())
@@ -121,8 +129,8 @@ impl Words {
         let is_finder = command.words.first().and_then(Option::as_deref).is_some_and(|name| FINDERS.contains(&name));
         // What is done to what is found, the command itself does.
         let inner = self.commands.iter().filter(runs).filter(|_| is_finder).map(|inner| inner.label);
-        let label = inner.fold(command.label, Label::max);
-        if label == Label::ReadOnly {
+        let label = inner.fold(command.label, Effect::max);
+        if label == Effect::ReadOnly {
             return true;
         }
         let fixed = pattern.fixed_words();
@@ -151,10 +159,10 @@ impl Words {
     }
 
     /// The strictest effect of the commands that are left if some are known, with all that those run.
-    pub fn rest(&self, is_known: impl Fn(usize) -> bool) -> Label {
+    pub fn rest(&self, is_known: impl Fn(usize) -> bool) -> Effect {
         let known = self.known(is_known);
         let left = self.commands.iter().zip(known).filter(|(_, known)| !known).map(|(command, _)| command.label);
-        left.max().unwrap_or(Label::ReadOnly)
+        left.max().unwrap_or(Effect::ReadOnly)
     }
 }
 
@@ -176,7 +184,7 @@ struct Started(Words);
 
 impl Default for Started {
     fn default() -> Started {
-        Started(Words { loose: Label::ReadOnly, ..Words::default() })
+        Started(Words { loose: Effect::ReadOnly, ..Words::default() })
     }
 }
 
@@ -215,7 +223,7 @@ impl Collected {
     }
 
     /// Notes an effect as that of the current command, or of none.
-    pub(super) fn attribute(&mut self, effect: Label) {
+    pub(super) fn attribute(&mut self, effect: Effect) {
         let words = &mut self.words.0;
         let label = self.current.and_then(|at| words.commands.get_mut(at)).map(|command| &mut command.label);
         let label = label.unwrap_or(&mut words.loose);
@@ -223,15 +231,16 @@ impl Collected {
     }
 
     /// A job begins that may outlive the line: what is no command's is counted apart.
-    pub(super) fn begin_job(&mut self) -> (usize, Label) {
+    pub(super) fn begin_job(&mut self) -> (usize, Effect) {
         let words = &mut self.words.0;
-        (words.commands.len(), core::mem::replace(&mut words.loose, Label::ReadOnly))
+        (words.commands.len(), core::mem::replace(&mut words.loose, Effect::ReadOnly))
     }
 
     /// Such a job ends: if it does outlive the line, whatever in it does more than read is not known.
-    pub(super) fn end_job(&mut self, (first, before): (usize, Label), outlives: bool) {
+    pub(super) fn end_job(&mut self, (first, before): (usize, Effect), outlives: bool) {
         let words = &mut self.words.0;
-        let worse = |label: Label| if outlives && label > Label::ReadOnly { label.max(Label::Unknown) } else { label };
+        let worse =
+            |label: Effect| if outlives && label > Effect::ReadOnly { label.max(Effect::Unknown) } else { label };
         words.loose = before.max(worse(words.loose));
         words.commands.iter_mut().skip(first).for_each(|command| command.label = worse(command.label));
     }
@@ -250,21 +259,21 @@ impl Collected {
         if collected.commands.len() >= COMMANDS_MAX {
             // Too many to list: what they do is nobody's to cover.
             self.current = None;
-            collected.loose = collected.loose.max(Label::Unknown);
+            collected.loose = collected.loose.max(Effect::Unknown);
             self.touch(None, false, true);
             self.reach(None);
             return;
         }
         let within = self.current;
         self.current = Some(collected.commands.len());
-        collected.commands.push(SimpleCommand { words, label: Label::ReadOnly, span: span.clone(), within });
+        collected.commands.push(SimpleCommand { words, label: Effect::ReadOnly, span: span.clone(), within });
     }
 
     /// A command of which not even the name is known.
     pub(super) fn add_unknown(&mut self, span: &Range<usize>) {
         let outer = self.current;
         self.begin(vec![None], span);
-        self.attribute(Label::Unknown);
+        self.attribute(Effect::Unknown);
         self.touch(None, false, true);
         self.current = outer;
     }
@@ -530,7 +539,8 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     let spec = walk.setting.commands.get(name).into_iter().flatten().next().cloned();
     let repeats = walk.may_repeat();
     let Some(words) = &mut walk.findings.words else { return };
-    let label = words.current.and_then(|at| words.words.0.commands.get(at)).map_or(Label::Unknown, |found| found.label);
+    let label =
+        words.current.and_then(|at| words.words.0.commands.get(at)).map_or(Effect::Unknown, |found| found.label);
     let at = words.current;
     let run_by = |name: &str| FINDERS.contains(&name);
     let commands = &words.words.0.commands;
@@ -551,7 +561,7 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     }
     let runs_text = super::shells::is_shell(name);
     if !WITHOUT_PATHS.contains(&name) && !runs_text {
-        let removes = REMOVING.contains(&name) || run_by(name) && worst == Label::Destructive;
+        let removes = REMOVING.contains(&name) || run_by(name) && worst == Effect::Destructive;
         let has_script = !WITH_SCRIPT.contains(&name) || gives_script(run.arguments);
         let mut skips_script = !has_script;
         let sweeps = unnamed::sweeps(name, run);
@@ -565,14 +575,14 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
                 skips_script = false;
                 if WITH_FILES_IN_SCRIPT.contains(&name) {
                     // What a program writes is listed where it is read.
-                    words.script(argument, worst > Label::Write);
+                    words.script(argument, worst > Effect::Write);
                 }
                 continue;
             }
             // What is found is beneath where it is looked for, and read there. What it is called is not known: whoever
             // writes it, or goes on from it, may touch anything. What a variable holds is not found.
-            let takes_away = name == "rmdir" || removes && worst == Label::Destructive;
-            let is_written = matches!(worst, Label::Write | Label::Destructive) && !takes_away;
+            let takes_away = name == "rmdir" || removes && worst == Effect::Destructive;
+            let is_written = matches!(worst, Effect::Write | Effect::Destructive) && !takes_away;
             if is_found && !is_written && argument.texts().is_empty() && argument.skeleton() == "{}" {
                 continue;
             }
@@ -580,10 +590,10 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
                 continue;
             }
             // Of what is copied, only the last one is written.
-            let is_source = is_copy(name) && destination.is_some_and(|last| at != last) && worst == Label::Write;
-            words.argument(argument, worst > Label::ReadOnly && !is_source);
+            let is_source = is_copy(name) && destination.is_some_and(|last| at != last) && worst == Effect::Write;
+            words.argument(argument, worst > Effect::ReadOnly && !is_source);
             if name == "git" {
-                words.pathspec(argument, worst > Label::ReadOnly);
+                words.pathspec(argument, worst > Effect::ReadOnly);
             }
         }
         words.removes = false;
@@ -603,7 +613,7 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
         if composed.is_unknown {
             words.touch(None, false, true);
         }
-    } else if runs_text && label > Label::ReadOnly {
+    } else if runs_text && label > Effect::ReadOnly {
         // A script file.
         run.arguments
             .iter()
@@ -616,10 +626,10 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     if let Some(file) = printed::changed(name, label) {
         words.touch(Some(file.to_owned()), false, true);
     }
-    if label > Label::Write {
+    if label > Effect::Write {
         let before = words.words.0.hosts.len();
         hosts(words, run, name, spec.as_deref());
-        if label == Label::Network && words.words.0.hosts.len() == before {
+        if label == Effect::Network && words.words.0.hosts.len() == before {
             words.reach(None);
         }
     }

@@ -3,7 +3,7 @@
 use super::reduce::{Argument, Partly};
 use super::shells::is_shell;
 use super::walk::{Run, Walk};
-use super::{Executor, Label};
+use super::{Effect, Executor};
 
 /// The options of a wrapper that have an argument, and those that have none; of one letter or written out.
 struct Grammar {
@@ -89,7 +89,7 @@ fn rest(arguments: &[Argument], at: usize) -> &[Argument] {
 }
 
 fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+    walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
     // Whatever it runs, a command that destroys is not made harmless by an option in front of it.
     for (at, argument) in run.arguments.iter().enumerate() {
         let plain = argument.known_text().filter(|text| !text.starts_with('-') && !text.contains('='));
@@ -101,7 +101,7 @@ fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 }
 
 fn query(walk: &mut Walk<'_, '_>, run: &Run<'_>, why: &'static str) {
-    walk.add(Label::ReadOnly, run.name, &run.span, why);
+    walk.add(Effect::ReadOnly, run.name, &run.span, why);
 }
 
 /// `env [OPTION]… [NAME=VALUE]… [COMMAND …]`
@@ -130,16 +130,16 @@ pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     if let Some((_, value)) = split {
         let text = value.as_ref().and_then(Argument::known_text);
         let Some(text) = text.filter(|text| !text.contains(['$', '\\', '`', ';', '|', '&', '<', '>', '(', '*'])) else {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         };
         let operands = rest(arguments, at);
         if !operands.iter().all(|operand| operand.known_text().is_some_and(is_plain_word)) {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         }
         let more: Vec<&str> = operands.iter().filter_map(Argument::known_text).collect();
         let whole = format!("env {text} {}", more.join(" "));
         if text.trim_start().starts_with("-S") || text.trim_start().starts_with("-s") {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         }
         let executor = walk.executor;
         return walk.text(whole.trim_end(), &run.span, executor);
@@ -152,7 +152,7 @@ pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let name = first.prefix().split_once('=').map(|(name, _)| name.to_owned());
         let Some(name) = name.filter(|name| !name.is_empty()) else { break };
         if first.splits {
-            return walk.add(Label::Unknown, run.name, &run.span, "the command is not known before the line runs");
+            return walk.add(Effect::Unknown, run.name, &run.span, "the command is not known before the line runs");
         }
         sets.push(name);
         operands = others;
@@ -170,7 +170,7 @@ fn is_plain_word(text: &str) -> bool {
 
 /// `sudo`, `doas`, `su`: at least unknown, whatever they run.
 pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    walk.add(Label::Unknown, run.name, &run.span, "runs as another user");
+    walk.add(Effect::Unknown, run.name, &run.span, "runs as another user");
     let grammar = match run.name {
         "doas" => Grammar { with_argument: &["-u", "-C", "-a"], without: &["-n", "-s", "-L"] },
         _ => Grammar {
@@ -307,7 +307,7 @@ pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 text.first().and_then(|text| text.known_text().map(|known| (known.to_owned(), text.span.clone())));
             match text {
                 Some((text, span)) => walk.text(&text, &span, Executor::Other),
-                None => walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known"),
+                None => walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known"),
             }
         }
         Some(_) => walk.program(run, command),
@@ -326,13 +326,13 @@ pub(super) fn script(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     match command.and_then(|(_, value)| value.as_ref()) {
         Some(value) => match value.known_text() {
             Some(text) => walk.text(text, &value.span, Executor::Other),
-            None => walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known"),
         },
-        None => walk.add(Label::Unknown, run.name, &run.span, "starts a shell"),
+        None => walk.add(Effect::Unknown, run.name, &run.span, "starts a shell"),
     }
     match rest(run.arguments, at).first() {
         Some(file) => walk.writes(file, run.name, &run.span),
-        None => walk.add(Label::Write, run.name, &run.span, "writes a file"),
+        None => walk.add(Effect::Write, run.name, &run.span, "writes a file"),
     }
 }
 
@@ -377,14 +377,14 @@ pub(super) fn watch(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 fn joined(walk: &mut Walk<'_, '_>, run: &Run<'_>, words: &[Argument], placeholder: &str) {
     let known: Option<Vec<&str>> = words.iter().map(Argument::known_text).collect();
     match known {
-        Some(known) if known.is_empty() => walk.add(Label::Unknown, run.name, &run.span, "runs what it reads"),
+        Some(known) if known.is_empty() => walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads"),
         Some(known) => {
             let text = known.join(" ");
             let text = if placeholder.is_empty() { text } else { text.replace(placeholder, " ") };
             walk.text(&text, &run.span, Executor::Other);
         }
         None => {
-            walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known");
+            walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known");
             let skeletons: Vec<&str> = words.iter().map(Argument::skeleton).collect();
             walk.partly(&skeletons.join(" "), &run.span);
         }
@@ -438,12 +438,12 @@ pub(super) fn xargs(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
     let named = |names: [&str; 3]| options.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
     if named(["--process-slot-var", "", ""]).is_some() {
-        return walk.add(Label::Unknown, run.name, &run.span, "sets a variable for the program");
+        return walk.add(Effect::Unknown, run.name, &run.span, "sets a variable for the program");
     }
     let placeholder = match named(["-I", "-i", "--replace"]) {
         Some((_, Some(value))) => match value.known_text() {
             Some(text) => text.to_owned(),
-            None => return walk.add(Label::Unknown, run.name, &run.span, "a placeholder that is not known"),
+            None => return walk.add(Effect::Unknown, run.name, &run.span, "a placeholder that is not known"),
         },
         Some((_, None)) => "{}".to_owned(),
         None => String::new(),
@@ -479,7 +479,7 @@ pub(super) fn with_placeholder(
             continue;
         };
         if is_shell && text != placeholder {
-            walk.add(Label::Unknown, run.name, &operand.span, "what it reads becomes code");
+            walk.add(Effect::Unknown, run.name, &operand.span, "what it reads becomes code");
             arguments.push(operand.clone());
             continue;
         }
@@ -549,14 +549,14 @@ pub(super) fn parallel(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let end = operands.iter().position(ends).unwrap_or(operands.len());
     let command = operands.get(..end).unwrap_or_default();
     if command.is_empty() {
-        return walk.add(Label::Unknown, run.name, &run.span, "runs what it reads");
+        return walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads");
     }
     if options.iter().any(|(name, _)| name == "--dry-run") {
         return query(walk, run, "prints what it would run");
     }
     let whole = command.iter().filter_map(Argument::known_text).collect::<Vec<_>>().join(" ");
     if whole.contains("{=") || command.first().is_some_and(|first| first.prefix().contains('{')) {
-        walk.add(Label::Unknown, run.name, &run.span, "what it reads becomes code");
+        walk.add(Effect::Unknown, run.name, &run.span, "what it reads becomes code");
     }
     joined(walk, run, command, "");
     // What is appended could be an option of the command.

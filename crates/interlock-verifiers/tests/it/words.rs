@@ -1,7 +1,8 @@
 //! What policy asks about a line: its commands, paths, hosts and directories, and whether patterns cover it.
 
+use interlock_core::call::Effect;
 use interlock_core::rule::CommandPattern;
-use interlock_verifiers::shell::{Label, Setting, Words, classify, covers, examine};
+use interlock_verifiers::shell::{Setting, Words, classify, covers, examine};
 
 fn words(line: &str) -> Words {
     let setting = Setting::built_in().expect("the table is sound");
@@ -266,10 +267,10 @@ fn the_label_of_a_line_is_in_its_words() {
             let json = interlock_core::json::Json::of(document.root());
             let text = json.as_object().and_then(|case| case.get("cmd")).and_then(|cmd| cmd.as_str()).expect("a line");
             let (analysis, words) = examine(text, &setting);
-            let listed = words.commands.iter().map(|command| command.label).max().unwrap_or(Label::ReadOnly);
+            let listed = words.commands.iter().map(|command| command.label).max().unwrap_or(Effect::ReadOnly);
             assert_eq!(listed.max(words.loose), analysis.label, "`{text}`");
             // Nothing known: nothing covered that does more than read.
-            assert_eq!(covers(&words, &[], false, &setting).is_ok(), analysis.label == Label::ReadOnly, "`{text}`");
+            assert_eq!(covers(&words, &[], false, &setting).is_ok(), analysis.label == Effect::ReadOnly, "`{text}`");
         }
     }
 }
