@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::reduce::Argument;
+use super::traits::Language;
 use super::walk::{Run, Walk};
 use super::{Effect, Executor};
 
@@ -16,19 +17,6 @@ const PLAIN: &[&str] = &[
     "ulimit", "umask", "dirs", "popd", "type", "caller", "help", "logout", "suspend", "unalias",
 ];
 
-/// Whether the shell itself knows this name.
-pub(super) fn is_builtin(name: &str) -> bool {
-    PLAIN.contains(&name) || OTHERS.contains(&name)
-}
-
-#[rustfmt::skip]
-const OTHERS: &[&str] = &[
-    "cd", "pushd", "test", "[", "printf", "read", "mapfile", "readarray", "getopts", "export", "declare", "typeset",
-    "local", "readonly", "set", "unset", "trap", "eval", "source", ".", "exec", "command", "builtin", "alias", "hash",
-    "enable", "let", "kill", "jobs", "wait", "shopt", "history", "fc", "bind", "complete", "compopt", "compgen",
-    "disown",
-];
-
 /// Runs a builtin; false if it is none.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
     if PLAIN.contains(&run.name) {
@@ -36,66 +24,10 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         return true;
     }
     match run.name {
-        "cd" | "pushd" => {
-            let is_numbered = |argument: &Argument| {
-                let digits = argument.prefix().strip_prefix(['-', '+']).unwrap_or("");
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            let is_operand = |argument: &&Argument| {
-                let text = argument.known_text().unwrap_or("");
-                !text.starts_with('-') || text == "-"
-            };
-            let operands = run.arguments.iter().filter(is_operand).count();
-            if walk.executor != Executor::Bash && (operands > 1 || run.arguments.iter().any(is_numbered)) {
-                walk.add(Effect::Unknown, run.name, &run.span, "zsh goes elsewhere: `cd OLD NEW`, `cd -1`");
-            }
-            let target = run.arguments.iter().find(|argument| !argument.prefix().starts_with('-'));
-            walk.directory = match (target.and_then(Argument::known_text), walk.directory.take()) {
-                (Some(path), Some(before)) if !path.starts_with(['/', '~']) => Some(format!("{before}/{path}")),
-                (Some(path), _) => Some(path.to_owned()),
-                (None, _) => None,
-            };
-            walk.directory = walk.directory.take().map(|path| match super::paths::normalise(&path) {
-                here if here.is_empty() => ".".to_owned(),
-                normal => normal,
-            });
-            // Every file that is written is looked at from there.
-            if walk.directory.as_ref().is_some_and(|path| path.len() > DIRECTORY_BYTES_MAX) {
-                walk.directory = None;
-                walk.add(Effect::Unknown, run.name, &run.span, "a directory with a name that is too long");
-            }
-            harmless(walk, run);
-        }
+        "cd" | "pushd" => change_directory(walk, run),
         "jobs" => jobs(walk, run),
-        "wait" => {
-            for (at, argument) in run.arguments.iter().enumerate() {
-                let Some((_, attached)) =
-                    argument.known_text().filter(|text| text.starts_with('-')).and_then(|text| text.split_once('p'))
-                else {
-                    continue;
-                };
-                let name = match (attached.is_empty(), run.arguments.get(at.saturating_add(1))) {
-                    (true, Some(next)) => next.clone(),
-                    (true, None) => Argument::unknown(run.span.clone()),
-                    (false, _) => Argument::known(attached, argument.span.clone()),
-                };
-                names(walk, run, &[name]);
-            }
-            if run.arguments.iter().any(|argument| argument.splits && argument.is_assigned) {
-                walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
-            }
-            harmless(walk, run);
-        }
-        "shopt" => {
-            let odd = |argument: &Argument| matches!(argument.known_text(), None | Some("allexport" | "keyword"));
-            if run.arguments.iter().any(odd) {
-                walk.dirty.get_or_insert_with(|| "every variable".to_owned());
-            }
-            if run.arguments.iter().any(|argument| argument.known_text() == Some("cdable_vars")) {
-                walk.add(Effect::Unknown, run.name, &run.span, "a value names the directory");
-            }
-            harmless(walk, run);
-        }
+        "wait" => wait(walk, run),
+        "shopt" => shopt(walk, run),
         "test" | "[" => test(walk, run),
         "printf" => printf(walk, run),
         "read" | "mapfile" | "readarray" | "getopts" => reads(walk, run),
@@ -120,7 +52,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         }
         "builtin" => match run.arguments.split_first() {
             Some((first, rest)) => match first.known_text() {
-                Some(name) if is_builtin(name) => {
+                Some(name) if walk.setting.commands.traits(name).speaks(Language::Builtin) => {
                     walk.run(&run.renamed(name, rest));
                 }
                 Some(_) | None => walk.add(Effect::Unknown, run.name, &run.span, "not a builtin that is known"),
@@ -173,6 +105,71 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
 
 fn harmless(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     walk.add(Effect::ReadOnly, run.name, &run.span, "changes nothing outside of this shell");
+}
+
+/// `cd`, `pushd`: what is written from now on is written elsewhere.
+fn change_directory(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let is_numbered = |argument: &Argument| {
+        let digits = argument.prefix().strip_prefix(['-', '+']).unwrap_or("");
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_operand = |argument: &&Argument| {
+        let text = argument.known_text().unwrap_or("");
+        !text.starts_with('-') || text == "-"
+    };
+    let operands = run.arguments.iter().filter(is_operand).count();
+    if walk.executor != Executor::Bash && (operands > 1 || run.arguments.iter().any(is_numbered)) {
+        walk.add(Effect::Unknown, run.name, &run.span, "zsh goes elsewhere: `cd OLD NEW`, `cd -1`");
+    }
+    let target = run.arguments.iter().find(|argument| !argument.prefix().starts_with('-'));
+    walk.directory = match (target.and_then(Argument::known_text), walk.directory.take()) {
+        (Some(path), Some(before)) if !path.starts_with(['/', '~']) => Some(format!("{before}/{path}")),
+        (Some(path), _) => Some(path.to_owned()),
+        (None, _) => None,
+    };
+    walk.directory = walk.directory.take().map(|path| match super::paths::normalise(&path) {
+        here if here.is_empty() => ".".to_owned(),
+        normal => normal,
+    });
+    // Every file that is written is looked at from there.
+    if walk.directory.as_ref().is_some_and(|path| path.len() > DIRECTORY_BYTES_MAX) {
+        walk.directory = None;
+        walk.add(Effect::Unknown, run.name, &run.span, "a directory with a name that is too long");
+    }
+    harmless(walk, run);
+}
+
+/// `wait -p NAME` sets a variable.
+fn wait(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    for (at, argument) in run.arguments.iter().enumerate() {
+        let Some((_, attached)) =
+            argument.known_text().filter(|text| text.starts_with('-')).and_then(|text| text.split_once('p'))
+        else {
+            continue;
+        };
+        let name = match (attached.is_empty(), run.arguments.get(at.saturating_add(1))) {
+            (true, Some(next)) => next.clone(),
+            (true, None) => Argument::unknown(run.span.clone()),
+            (false, _) => Argument::known(attached, argument.span.clone()),
+        };
+        names(walk, run, &[name]);
+    }
+    if run.arguments.iter().any(|argument| argument.splits && argument.is_assigned) {
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+    }
+    harmless(walk, run);
+}
+
+/// Options of the shell: some change which variables programs see, or where `cd` goes.
+fn shopt(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let odd = |argument: &Argument| matches!(argument.known_text(), None | Some("allexport" | "keyword"));
+    if run.arguments.iter().any(odd) {
+        walk.dirty.get_or_insert_with(|| "every variable".to_owned());
+    }
+    if run.arguments.iter().any(|argument| argument.known_text() == Some("cdable_vars")) {
+        walk.add(Effect::Unknown, run.name, &run.span, "a value names the directory");
+    }
+    harmless(walk, run);
 }
 
 /// Whether an option of this letter is there, or may be.

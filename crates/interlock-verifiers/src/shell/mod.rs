@@ -5,17 +5,24 @@
 //!
 //! | to find | look in |
 //! |---|---|
-//! | the grammar of bash | `parse.rs`, `simple.rs`, `compound.rs`, `documents.rs`, `word.rs`, `syntax.rs` |
-//! | from words to arguments | `braces.rs`, `values.rs`, `reduce.rs` |
-//! | the effects of a script | `walk.rs`, `jobs.rs`, `expand.rs`, `effort.rs` |
-//! | builtins of the shell | `builtins.rs` |
-//! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
-//! | subcommands of git | `git.toml`; what no table can tell: `git.rs`, `git_config.rs`, `git_settings.rs` |
+//! | **the grammar of bash** | |
+//! | commands, pipes, loops, redirects | `parse.rs`, `simple.rs`, `compound.rs`, `documents.rs` (here-documents) |
+//! | one word with its quotes and expansions | `word.rs`; as data: `syntax.rs` |
+//! | from words to arguments | `braces.rs`, `values.rs` (what variables hold), `reduce.rs` |
+//! | **effects** | |
+//! | of a script: every command on every branch | `walk.rs`, `jobs.rs`, `expand.rs`; how much work that is: `effort.rs` |
+//! | of builtins, and what variables reach | `builtins.rs`, `environment.rs` |
+//! | of programs | `programs.rs`: by the table, or by the code for a language |
+//! | the table of commands | `commands.toml`, read by `table.rs`; what is known beside effects: `traits.rs` |
+//! | options, read by a command's own grammar | `options.rs` |
+//! | languages | `sed.rs`, `awk.rs`, `find.rs`, `tar.rs`, `ssh.rs`, `shells.rs`, `wrappers.rs` (`env`, `xargs` …) |
+//! | git | `git.toml`, `git.rs`; settings: `git_config.rs`, `git_settings.rs`; what it touches: `git_touches.rs` |
 //! | who answers for a version | `versions.rs` |
-//! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
-//! | what a path means | `paths.rs` |
-//! | what workflows ask about lines | `judge.rs` |
-//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs`, `printed.rs` |
+//! | what it means to write to a path | `paths.rs` |
+//! | **what others ask** | |
+//! | policy: words, paths and hosts of a line | `policy_words.rs` |
+//! | paths that the line does not name | `unnamed_files.rs`, `made_names.rs` (put together), `credentials.rs` (printed) |
+//! | workflows | `workflow_judge.rs` |
 //!
 //! ```
 //! use interlock_core::call::Effect;
@@ -29,8 +36,8 @@
 mod awk;
 mod braces;
 mod builtins;
-mod composed;
 mod compound;
+mod credentials;
 mod cursor;
 mod documents;
 mod effort;
@@ -40,29 +47,29 @@ mod find;
 mod git;
 mod git_config;
 mod git_settings;
+mod git_touches;
 mod jobs;
-mod judge;
-mod lists;
+mod made_names;
 mod options;
 mod parse;
 mod paths;
-mod printed;
-mod prose;
+mod policy_words;
+mod programs;
 mod reduce;
 mod sed;
 mod shells;
 mod simple;
-mod special;
 mod ssh;
 mod syntax;
 mod table;
 mod tar;
-mod unnamed;
+mod traits;
+mod unnamed_files;
 mod values;
 mod versions;
 mod walk;
 mod word;
-mod words;
+mod workflow_judge;
 mod wrappers;
 
 use core::ops::Range;
@@ -77,9 +84,9 @@ use crate::fuel::Fuel;
 use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Status, Verifier, text_of};
 
+pub use policy_words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 pub use table::Commands;
 pub use versions::{CHOOSING_ANY, choosing_files};
-pub use words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
 pub const VERSION: u32 = 1;

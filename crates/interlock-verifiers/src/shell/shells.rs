@@ -12,14 +12,6 @@ const PLAIN_OPTIONS: &[&str] = &[
     "braceexpand", "hashall", "notify", "ignoreeof",
 ];
 
-/// Names of shells whose language is read here.
-pub(super) const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "ksh93"];
-
-/// Whether a name is that of a shell.
-pub(super) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name.rsplit('/').next().unwrap_or(name))
-}
-
 /// `sh`, `bash` and their relatives: a text is read, everything else is not known.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let executor = Executor::named(if run.name == "rbash" { "bash" } else { run.name });

@@ -5,20 +5,10 @@ use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
 /// Settings of `ssh` that name no program.
+#[rustfmt::skip]
 const PLAIN_SSH_SETTINGS: [&str; 14] = [
-    "batchmode",
-    "connecttimeout",
-    "connectionattempts",
-    "stricthostkeychecking",
-    "userknownhostsfile",
-    "loglevel",
-    "port",
-    "user",
-    "hostname",
-    "serveraliveinterval",
-    "serveralivecountmax",
-    "compression",
-    "requesttty",
+    "batchmode", "connecttimeout", "connectionattempts", "stricthostkeychecking", "userknownhostsfile", "loglevel",
+    "port", "user", "hostname", "serveraliveinterval", "serveralivecountmax", "compression", "requesttty",
     "identitiesonly",
 ];
 

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::parse::parse;
 use super::paths::{self, Target};
+use super::policy_words::Collected;
 use super::reduce::{self, Argument};
 use super::syntax::{Assignment, Command, CommandKind, Redirect, RedirectKind, Script, Word};
+use super::traits::Fact;
 use super::values::Values;
-use super::words::Collected;
 use super::{Analysis, Cause, Effect, Executor, GitBlame, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
 use crate::fuel::Fuel;
 
@@ -20,11 +21,6 @@ const FUEL: u32 = 20_000;
 /// The work of one command, and of one byte, in units of fuel as all engines count it.
 const COMMAND_WORK: u64 = 512;
 const BYTE_WORK: u64 = 64;
-/// Commands that take a program, or a setting for another one, as an operand.
-#[rustfmt::skip]
-const WITH_PROGRAM: &[&str] = &[
-    "sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "gojq", "jaq", "yq", "env", "genv", "git", "find", "gfind", "eval",
-];
 /// How deep commands may run commands: `env nice timeout …`, functions that call functions.
 const RUN_DEPTH_MAX: u32 = 40;
 /// The most effects that are listed.
@@ -222,6 +218,13 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// The argument of an option, as the next word.
+    pub(super) fn next(&self, at: &mut usize) -> Argument {
+        let value = self.arguments.get(*at).cloned();
+        *at = at.saturating_add(1);
+        value.unwrap_or_else(|| Argument::unknown(self.span.clone()))
+    }
+
     /// The same with another name and other arguments; not a function.
     pub(super) fn renamed<'b>(&'b self, name: &'b str, arguments: &'b [Argument]) -> Run<'b> {
         Run {
@@ -453,11 +456,12 @@ impl<'s> Walk<'s, '_> {
             return self.add(Effect::Unknown, "", &command.span, "too many words, or too long ones");
         };
         // One word with blanks in it is a file that nobody has, but also an option, or a program.
-        let only_options =
-            words.first().and_then(Word::text).is_some_and(|name| !WITH_PROGRAM.contains(&name.as_str()));
-        let falls_apart = |word: &Word| reduce::falls_apart(word, self.values, only_options);
-        if self.executor != Executor::Bash && words.iter().any(falls_apart) {
-            self.add(Effect::Unknown, "", &command.span, "zsh does not split the value of a variable");
+        if self.executor != Executor::Bash {
+            let takes_program = |name: String| self.setting.commands.traits(&name).is(Fact::TakesProgram);
+            let only_options = words.first().and_then(Word::text).is_some_and(|name| !takes_program(name));
+            if words.iter().any(|word| reduce::falls_apart(word, self.values, only_options)) {
+                self.add(Effect::Unknown, "", &command.span, "zsh does not split the value of a variable");
+            }
         }
         let Some((first, rest)) = arguments.split_first() else { return };
         // The values of variables do not count for the command itself: `x=rm; $x y` is nobody's to read.
@@ -495,7 +499,7 @@ impl<'s> Walk<'s, '_> {
         let outer = self.findings.words.as_mut().map(|words| words.enter(run));
         go(self);
         if let Some(outer) = outer {
-            super::words::leave(self, run, outer);
+            super::policy_words::leave(self, run, outer);
         }
         self.running = self.running.saturating_sub(1);
     }
@@ -573,7 +577,7 @@ impl<'s> Walk<'s, '_> {
             let why = format!("`{}` was set before and reaches the program", interlock_core::display(dirty));
             self.add_loose(run, why);
         }
-        super::special::run(self, run);
+        super::programs::run(self, run);
     }
 
     /// Reads a text of which not everything is known: a command that destroys still does.

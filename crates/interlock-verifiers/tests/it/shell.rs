@@ -373,8 +373,32 @@ fn a_bundle_can_add_commands_and_never_loosens() {
         "[x]\neffect = \"write\"\nflags = \"a\"\n",
         "[x]\neffect = \"write\"\noperands = \"some\"\n",
         "[x]\neffect = \"write\"\nflags = \"-a\"\nargs = \"-a\"\n",
+        "[echo]\neffect = \"read_only\"\ntraits = { is = [\"without-paths\"] }\n",
+        "[x]\neffect = \"unknown\"\nanswers = \"x\"\n",
+        "[x]\ntraits = {}\n",
     ] {
         assert!(load(loose).is_err(), "{loose}");
+    }
+}
+
+#[test]
+fn a_group_has_commands_and_is_none() {
+    let load =
+        |text: &str| Commands::load(Some(&ShellSettings { commands: Some(text.to_owned()), commands_file: None }));
+    let table = "[ours]\neffect = \"write\"\nflags = \"-a\"\nnames = \"one two\"\n[ours.because]\n\"it says so\" = \"three\"\n\
+        [four]\nas = \"ours\"\n";
+    let added = load(table).map(Setting::with).expect("sound");
+    for name in ["one", "two", "three", "four"] {
+        assert_eq!(classify(&format!("{name} -a"), &added).label, Effect::Write, "{name}");
+        assert_eq!(classify(&format!("{name} -b"), &added).label, Effect::Unknown, "{name}");
+    }
+    assert_eq!(classify("ours -a", &added).label, Effect::Unknown);
+    assert_eq!(classify("three -a", &added).deciding().expect("an effect").why, "it says so");
+    let twice = "[a]\neffect = \"write\"\nnames = \"x\"\n[x]\neffect = \"write\"\n";
+    let both = "[a]\neffect = \"write\"\nnames = \"x\"\naliases = \"y\"\n";
+    let loosens = "[a]\neffect = \"read_only\"\nnames = \"rm\"\n";
+    for wrong in [twice, both, loosens, "[a]\nas = \"b\"\n"] {
+        assert!(load(wrong).is_err(), "{wrong}");
     }
 }
 

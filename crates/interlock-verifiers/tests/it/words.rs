@@ -41,6 +41,32 @@ fn every_simple_command_is_listed() {
     }
 }
 
+/// What is known of a command is known of its other names.
+#[test]
+fn another_name_of_a_command_is_that_command() {
+    let pairs = [
+        ("rm -r a", "grm -r a"),
+        ("mv a b", "gmv a b"),
+        ("rmdir a", "grmdir a"),
+        ("grep -r x a", "ggrep -r x a"),
+        ("grep -rn x", "gegrep -rn x"),
+        ("zgrep x a", "xzegrep x a"),
+        ("rg x", "ripgrep x"),
+        ("jq . a", "gojq . a"),
+        ("head -n $n a", "ghead -n $n a"),
+        ("seq 5", "gseq 5"),
+        ("nm @a", "llvm-nm @a"),
+        ("nc a.example 80", "nc.openbsd a.example 80"),
+        ("traceroute a.example", "traceroute6 a.example"),
+        ("cp -t a b", "gcp -t a b"),
+        ("gzip -d a.gz", "ggzip -d a.gz"),
+    ];
+    for (line, other) in pairs {
+        let (one, two) = (words(line), words(other));
+        assert_eq!((one.touches, one.hosts), (two.touches, two.hosts), "`{line}` and `{other}`");
+    }
+}
+
 #[test]
 fn every_word_that_may_be_a_path_is_listed() {
     for (line, path, writes) in [

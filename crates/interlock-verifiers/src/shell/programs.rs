@@ -3,41 +3,38 @@
 use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::{Operands, Spec};
+use super::traits::{Fact, Language};
 use super::walk::{Run, Walk};
 use super::{Effect, awk, builtins, find, git, paths, sed, shells, ssh, tar, versions, wrappers};
 
 type Handler = fn(&mut Walk<'_, '_>, &Run<'_>);
 
-/// The programs that are handled by code.
+/// The code for a language.
 #[rustfmt::skip]
-fn handler(name: &str) -> Option<Handler> {
-    Some(match name {
-        "sed" | "gsed"                              => sed::run,
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::run,
-        "find" | "gfind"                            => find::run,
-        "fd" | "fdfind"                             => find::fd,
-        "tar" | "gtar" | "bsdtar"                   => tar::run,
-        "dd" | "gdd"                                => dd,
-        "socat"                                     => socat,
-        "git"                                       => git::run,
-        "env" | "genv"                              => wrappers::env,
-        "xargs" | "gxargs"                          => wrappers::xargs,
-        "parallel"                                  => wrappers::parallel,
-        "flock"                                     => wrappers::flock,
-        "script"                                    => wrappers::script,
-        "watch"                                     => wrappers::watch,
-        "time" | "gtime"                            => wrappers::time,
-        "sudo" | "doas" | "su"                      => wrappers::privileged,
-        "ssh"                                       => ssh::run,
-        "busybox" | "toybox"                        => |walk, run| walk.program(run, run.arguments),
-        _ if shells::SHELLS.contains(&name)       => shells::run,
-        _ => return None,
+fn handler(language: Language) -> Option<Handler> {
+    Some(match language {
+        Language::Sed        => sed::run,
+        Language::Awk        => awk::run,
+        Language::Find       => find::run,
+        Language::Fd         => find::fd,
+        Language::Tar        => tar::run,
+        Language::Dd         => dd,
+        Language::Socat      => socat,
+        Language::Ssh        => ssh::run,
+        Language::Git        => git::run,
+        Language::Env        => wrappers::env,
+        Language::Xargs      => wrappers::xargs,
+        Language::Parallel   => wrappers::parallel,
+        Language::Flock      => wrappers::flock,
+        Language::Script     => wrappers::script,
+        Language::Watch      => wrappers::watch,
+        Language::Time       => wrappers::time,
+        Language::Privileged => wrappers::privileged,
+        Language::Multicall  => |walk, run| walk.program(run, run.arguments),
+        Language::Shell      => shells::run,
+        // The shell itself runs those; what a program of the same name does, `run` asks.
+        Language::Builtin    => return None,
     })
-}
-
-/// Whether code knows this name, so that a table can only add to it.
-pub(super) fn is_handled(name: &str) -> bool {
-    handler(name).is_some() || builtins::is_builtin(name)
 }
 
 /// Whether a name alone says that something is destroyed.
@@ -49,7 +46,8 @@ pub(super) fn destroys(walk: &Walk<'_, '_>, name: &str) -> bool {
 /// Runs a program.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let entries: Vec<_> = walk.setting.commands.get(run.name).into_iter().flatten().cloned().collect();
-    let handler = handler(run.name);
+    let traits = walk.setting.commands.traits(run.name);
+    let handler = traits.language.and_then(handler);
     let known = handler.is_some() || !entries.is_empty();
     if known && versions::is_asked(run.arguments, &entries) && versions::answers(walk, run, &entries) {
         return walk.add(Effect::ReadOnly, run.name, &run.span, "asks for a version or for help");
@@ -60,33 +58,25 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     for spec in &entries {
         by_table(walk, run, spec, run.arguments, run.name);
     }
-    if opens_addresses(run) {
+    if traits.is(Fact::OpensAddresses) && opens_addresses(run) {
         walk.add(Effect::Network, run.name, &run.span, "opens an address");
     }
-    if names_destruction(run) {
+    if traits.is(Fact::Cloud) && names_destruction(run, traits.is(Fact::HasMethods)) {
         walk.add(Effect::Destructive, run.name, &run.span, "destroys what is elsewhere");
     }
-    if known || is_also_program(run.name) && builtins::run(walk, run) {
+    if known || traits.is(Fact::Program) && builtins::run(walk, run) {
         return;
     }
     walk.add(Effect::Unknown, run.name, &run.span, "not in the table of commands");
 }
 
-/// Builtins that are programs as well, and do the same as those.
-fn is_also_program(name: &str) -> bool {
-    matches!(name, "echo" | "printf" | "true" | "false" | "pwd" | "test" | "[" | "kill")
-}
-
-/// Programs that open an address where others open a file.
-const OPENING: &[&str] = &["openssl", "xmllint", "mediainfo", "pdfinfo", "pdftotext", "ffprobe", "ncdump"];
-
-/// Whether such a program is given an address.
+/// Whether a program is given an address, which it opens.
 fn opens_addresses(run: &Run<'_>) -> bool {
     let is_address = |text: &str| {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.rsplit('=').next().unwrap_or(""));
         scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("file"))
     };
-    OPENING.contains(&run.name) && super::unnamed::texts(run.arguments).any(is_address)
+    options::texts(run.arguments).any(is_address)
 }
 
 /// A call judged by an entry of the table.
@@ -106,13 +96,7 @@ pub(super) fn by_verb(
     arguments: &[Argument],
     name: &str,
 ) {
-    for (effect, at) in &call.effects {
-        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
-        walk.add(*effect, name, span, option_why(*effect));
-    }
-    for output in &call.outputs {
-        walk.writes(output, name, &output.span);
-    }
+    own_effects(walk, run, call, arguments, name);
     let Some(at) = call.first_operand else {
         let why = spec.why.clone().unwrap_or_else(|| effect_why(spec.effect).to_owned());
         let effect = if call.is_lowered { Effect::ReadOnly } else { spec.effect };
@@ -150,46 +134,26 @@ pub(super) fn by_verb(
     }
 }
 
-/// Tools for machines elsewhere, whose verbs stand at any depth.
-const CLOUD: &[&str] = &[
-    "aws",
-    "gcloud",
-    "az",
-    "gh",
-    "glab",
-    "doctl",
-    "heroku",
-    "flyctl",
-    "fly",
-    "vercel",
-    "netlify",
-    "railway",
-    "pulumi",
-    "eksctl",
-    "gsutil",
-    "bq",
-    "linode-cli",
-    "hcloud",
-    "s3cmd",
-    "ibmcloud",
-    "oci",
-    "aliyun",
-    "wrangler",
-    "supabase",
-    "firebase",
-    "scw",
-    "openstack",
-];
+/// What the options of a call do by themselves.
+fn own_effects(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &Call<'_>, arguments: &[Argument], name: &str) {
+    for (effect, at) in &call.effects {
+        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
+        walk.add(*effect, name, span, option_why(*effect));
+    }
+    for output in &call.outputs {
+        walk.writes(output, name, &output.span);
+    }
+}
 
 /// A verb that destroys, wherever it stands among the words.
-fn names_destruction(run: &Run<'_>) -> bool {
+fn names_destruction(run: &Run<'_>, has_methods: bool) -> bool {
     let destroys = |text: &str| {
         matches!(text, "delete" | "destroy" | "terminate" | "purge")
             || ["delete-", "terminate-", "destroy-"].iter().any(|verb| text.starts_with(verb))
     };
-    let by_method = |text: &str| run.name == "gh" && matches!(text, "DELETE" | "--method=DELETE" | "-XDELETE");
+    let by_method = |text: &str| has_methods && matches!(text, "DELETE" | "--method=DELETE" | "-XDELETE");
     let mut words = run.arguments.iter().filter_map(Argument::known_text);
-    CLOUD.contains(&run.name) && words.any(|text| destroys(text) || by_method(text))
+    words.any(|text| destroys(text) || by_method(text))
 }
 
 pub(super) fn judge(
@@ -200,13 +164,7 @@ pub(super) fn judge(
     arguments: &[Argument],
     name: &str,
 ) {
-    for (effect, at) in &call.effects {
-        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
-        walk.add(*effect, name, span, option_why(*effect));
-    }
-    for output in &call.outputs {
-        walk.writes(output, name, &output.span);
-    }
+    own_effects(walk, run, call, arguments, name);
     if spec.operands == Operands::Command {
         return wrapped(walk, run, spec, call, arguments, name);
     }
@@ -319,8 +277,7 @@ fn is_remote(text: &str) -> bool {
 
 /// A wrapper of the table: what it runs is judged.
 fn wrapped(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
-    let detaches = matches!(run.name, "nohup" | "setsid" | "daemonize");
-    if detaches && walk.background {
+    if walk.background && walk.setting.commands.traits(run.name).is(Fact::Detaches) {
         walk.add(Effect::Unknown, name, &run.span, "a job that outlives the call");
     }
     let own =
@@ -338,27 +295,11 @@ fn wrapped(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>,
 
 /// `socat`: an address can be a program; connections and the standard streams are only connections.
 fn socat(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    #[rustfmt::skip]
     const PLAIN: [&str; 20] = [
-        "tcp",
-        "tcp4",
-        "tcp6",
-        "tcp-connect",
-        "tcp4-connect",
-        "tcp6-connect",
-        "tcp-listen",
-        "tcp4-listen",
-        "tcp6-listen",
-        "tcp-l",
-        "udp",
-        "udp4",
-        "udp6",
-        "udp-connect",
-        "udp-listen",
-        "ssl",
-        "openssl",
-        "openssl-connect",
-        "ssl-l",
-        "openssl-listen",
+        "tcp", "tcp4", "tcp6", "tcp-connect", "tcp4-connect", "tcp6-connect", "tcp-listen", "tcp4-listen",
+        "tcp6-listen", "tcp-l", "udp", "udp4", "udp6", "udp-connect", "udp-listen", "ssl", "openssl",
+        "openssl-connect", "ssl-l", "openssl-listen",
     ];
     let is_plain = |argument: &Argument| {
         argument.known_text().is_some_and(|text| {
