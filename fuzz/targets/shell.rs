@@ -4,7 +4,8 @@
 
 use std::sync::OnceLock;
 
-use interlock_verifiers::shell::{Label, Setting, classify};
+use interlock_core::call::Effect;
+use interlock_verifiers::shell::{Setting, classify};
 
 fn setting() -> &'static Setting {
     static SETTING: OnceLock<Setting> = OnceLock::new();
@@ -14,15 +15,15 @@ fn setting() -> &'static Setting {
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let analysis = classify(text, setting());
-    let strictest = analysis.effects.iter().map(|found| found.effect).max().unwrap_or(Label::ReadOnly);
+    let strictest = analysis.causes.iter().map(|found| found.effect).max().unwrap_or(Effect::ReadOnly);
     assert_eq!(analysis.label, strictest);
-    for found in &analysis.effects {
+    for found in &analysis.causes {
         assert!(text.get(found.span.clone()).is_some(), "{:?} is no part of the text", found.span);
     }
     assert_eq!(classify(text, setting()), analysis, "the same text, another analysis");
     // A backslash at the end would take the line end with it.
     if !text.ends_with('\\') {
         let behind = classify(&format!("{text}\nrm x"), setting()).label;
-        assert!(behind >= Label::Unknown, "`rm x` behind the line is hidden: {behind}");
+        assert!(behind >= Effect::Unknown, "`rm x` behind the line is hidden: {behind}");
     }
 });

@@ -5,8 +5,9 @@ use std::fs;
 
 use clap::{Args, Subcommand};
 use interlock_core::bundle::ShellSettings;
+use interlock_core::call::Effect;
 use interlock_core::visible;
-use interlock_verifiers::shell::{Analysis, Commands, Executor, Label, Setting, classify};
+use interlock_verifiers::shell::{Analysis, Commands, Executor, Setting, classify};
 
 use crate::lines::each_line;
 use crate::style::{BAD, FAINT, GOOD, RESET};
@@ -80,7 +81,7 @@ fn run_classify(arguments: &ClassifyArguments) -> Result<Outcome, Fault> {
     } else {
         print(show(&text, &analysis).as_bytes())?;
     }
-    Ok(if analysis.label == Label::ReadOnly { Outcome::Clean } else { Outcome::Refused })
+    Ok(if analysis.label == Effect::ReadOnly { Outcome::Clean } else { Outcome::Refused })
 }
 
 fn setting(arguments: &ClassifyArguments) -> Result<Setting, Fault> {
@@ -103,18 +104,18 @@ fn setting(arguments: &ClassifyArguments) -> Result<Setting, Fault> {
 /// The label, the part that decides underlined, and every other effect.
 fn show(text: &str, analysis: &Analysis) -> String {
     let mut out = String::new();
-    let colour = if analysis.label == Label::ReadOnly { GOOD } else { BAD };
+    let colour = if analysis.label == Effect::ReadOnly { GOOD } else { BAD };
     let _ = writeln!(out, "{colour}{}{RESET}", analysis.label);
     let Some(deciding) = analysis.deciding() else { return out };
-    if analysis.label == Label::ReadOnly {
-        let names: Vec<String> = analysis.effects.iter().map(|found| visible(&found.command)).collect();
+    if analysis.label == Effect::ReadOnly {
+        let names: Vec<String> = analysis.causes.iter().map(|found| visible(&found.command)).collect();
         let _ = writeln!(out, "  {FAINT}{}{RESET}", names.join(", "));
     } else {
         out.push_str(&snippet::render("command", text, deciding.span.clone()));
         let command =
             if deciding.command.is_empty() { String::new() } else { format!("`{}` ", visible(&deciding.command)) };
         let _ = writeln!(out, "  {command}{}", visible(&deciding.why));
-        let others = analysis.effects.iter().filter(|found| *found != deciding && found.effect > Label::ReadOnly);
+        let others = analysis.causes.iter().filter(|found| *found != deciding && found.effect > Effect::ReadOnly);
         for other in others.take(10) {
             let _ = writeln!(
                 out,

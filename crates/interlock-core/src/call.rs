@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::words;
+use crate::action::{Risk, words};
 use crate::digest::Digest;
 use crate::json::Json;
 
@@ -31,7 +31,7 @@ words! {
 }
 
 words! {
-    /// What a call does, from the mildest to the strictest.
+    /// What a call, or a command line, does: from the mildest to the strictest.
     Effect: "effect" {
         /// Reads.
         ReadOnly = "read_only",
@@ -43,6 +43,18 @@ words! {
         Unknown = "unknown",
         /// Destroys.
         Destructive = "destructive",
+    }
+}
+
+impl Effect {
+    /// The risk of what has this effect.
+    pub fn risk(self) -> Risk {
+        match self {
+            Effect::ReadOnly => Risk::Low,
+            Effect::Write => Risk::Medium,
+            Effect::Network | Effect::Unknown => Risk::High,
+            Effect::Destructive => Risk::Critical,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use interlock_core::Digest;
 use interlock_core::action::{CallEvidence, Engine, Evidence, Facts, PhaseEvidence};
 use interlock_core::bundle::Bundle;
-use interlock_core::call::{Call, Effect};
+use interlock_core::call::Call;
 use interlock_core::ledger::Entry;
 use interlock_core::rule::CommandPattern;
 use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
@@ -87,8 +87,8 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
     let session = asking.facts.call.as_ref().map_or("", |call| call.session.as_str());
     let allowances = standing.run.allowances.iter().filter(|it| matches(it, asking, &found));
     let call = CallEvidence {
-        effects: found.effects.iter().map(|name| effect_of(name)).collect(),
-        shell: found.label.map(|label| effect_of(label.as_str())),
+        effects: found.effects.clone(),
+        shell: found.label,
         edit_lines: found.edit_lines,
         files: files_of(&found, standing, session),
         known_by: found.allowed.clone(),
@@ -144,11 +144,6 @@ fn phase_of(
         covered,
         fact: fact_of(asking, standing),
     })
-}
-
-/// The effect with this name; one that nobody knows may be any.
-fn effect_of(name: &str) -> Effect {
-    Effect::parse(name).unwrap_or(Effect::Unknown)
 }
 
 fn patterns(texts: &[String]) -> Vec<CommandPattern> {

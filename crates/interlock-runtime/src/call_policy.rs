@@ -10,12 +10,13 @@ use std::path::Path;
 use interlock_core::Digest;
 use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
-use interlock_core::call::{Call, Family, FileChange, lines_changed};
+use interlock_core::call::{Call, Effect, Family, FileChange, lines_changed};
+use interlock_core::json::Json;
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
-use interlock_verifiers::shell::{AS_INSTALLED, Analysis, Choosers, GitPrograms, Setting, examine};
+use interlock_verifiers::shell::{AS_INSTALLED, Analysis, Choosers, GitBlame, GitPrograms, Setting, examine};
 
 pub use interlock_verifiers::Ground;
-pub use interlock_verifiers::shell::{Executor, Label, Words, covers};
+pub use interlock_verifiers::shell::{Executor, Words, covers};
 
 use crate::paths::{self, Base, Missing, Resolved};
 use crate::platform;
@@ -28,8 +29,8 @@ mod selected;
 
 use place::Places;
 
-/// The version of this policy. Rises when a call could be judged differently.
-const VERSION: u32 = 1;
+/// The version of this policy. Rises when a call could be judged differently, or its certificate is written differently.
+const VERSION: u32 = 2;
 /// The most paths that are listed of one kind.
 pub const PATHS_LISTED_MAX: usize = 256;
 /// The largest file whose lines are counted, in bytes.
@@ -66,9 +67,9 @@ pub struct CallPlace<'a> {
 #[derive(Debug, Clone)]
 pub struct CallFindings {
     /// The label of its command lines, if it has any.
-    pub label: Option<Label>,
+    pub label: Option<Effect>,
     /// What it does, from the mildest to the strictest.
-    pub effects: Vec<&'static str>,
+    pub effects: Vec<Effect>,
     /// How bad that could be.
     pub risk: Risk,
     /// Whether all of it was understood.
@@ -146,7 +147,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     own.extend(paths.iter().filter_map(|touched| settings_of_project(touched.path.as_deref()?)));
     let own_there: Vec<String> = own.iter().filter(|own| Path::new(own).symlink_metadata().is_ok()).cloned().collect();
     seen.effects(call, registered.map(|row| row.risk));
-    let effects: Vec<&'static str> = seen.labels.iter().map(|label| label.as_str()).collect();
+    let effects: Vec<Effect> = seen.labels.iter().copied().collect();
     // `bin` of a user's home tends to be on the path at the next login.
     let on_path: Vec<String> =
         place.on_path.iter().cloned().chain(place.home.map(|home| format!("{home}/bin"))).collect();
@@ -247,8 +248,8 @@ fn choosers_for(words: &Words, start: &Resolved, home: Option<&str>) -> Choosers
 /// What was seen in a call.
 #[derive(Debug, Default)]
 struct Seen {
-    label: Option<Label>,
-    labels: BTreeSet<Label>,
+    label: Option<Effect>,
+    labels: BTreeSet<Effect>,
     lines: Vec<Words>,
     /// The words of all commands of all lines.
     commands: Vec<Vec<Option<String>>>,
@@ -257,7 +258,7 @@ struct Seen {
     /// Something in the call was not understood.
     has_unread: bool,
     /// The setting of git that makes a command what it is.
-    setting_to_blame: Option<String>,
+    setting_to_blame: Option<GitBlame>,
 }
 
 impl Seen {
@@ -266,7 +267,7 @@ impl Seen {
         if call.intent.commands.is_empty() {
             return;
         }
-        let mut label = Label::ReadOnly;
+        let mut label = Effect::ReadOnly;
         for line in call.intent.commands.iter().take(LINES_MAX) {
             let (mut analysis, mut words) = examine(line, setting);
             if analysis.assumes.contains(&AS_INSTALLED) {
@@ -275,11 +276,11 @@ impl Seen {
                 (analysis, words) = examine(line, &Setting { choosers, ..setting.clone() });
             }
             label = label.max(analysis.label);
-            self.setting_to_blame = self.setting_to_blame.take().or_else(|| blamed(&analysis, setting));
-            self.labels.extend(analysis.effects.iter().map(|found| found.effect));
+            self.setting_to_blame = self.setting_to_blame.take().or_else(|| blamed(&analysis));
+            self.labels.extend(analysis.causes.iter().map(|found| found.effect));
             if !analysis.understood {
                 // It may be missing among very many effects.
-                self.labels.insert(Label::Unknown);
+                self.labels.insert(Effect::Unknown);
             }
             let first = self.commands.len();
             let of_all = |command: Option<usize>| command.map(|at| at.saturating_add(first));
@@ -291,20 +292,20 @@ impl Seen {
             self.lines.push(words);
         }
         if call.intent.commands.len() > LINES_MAX {
-            label = label.max(Label::Unknown);
-            self.labels.insert(Label::Unknown);
+            label = label.max(Effect::Unknown);
+            self.labels.insert(Effect::Unknown);
             self.has_unread = true;
         }
-        if call.intent.goes_on && label > Label::ReadOnly {
+        if call.intent.goes_on && label > Effect::ReadOnly {
             // It may do it at any time.
-            label = label.max(Label::Unknown);
-            self.labels.insert(Label::Unknown);
+            label = label.max(Effect::Unknown);
+            self.labels.insert(Effect::Unknown);
         }
         // Reading is what is left if nothing else is done.
-        if label > Label::ReadOnly {
-            self.labels.remove(&Label::ReadOnly);
+        if label > Effect::ReadOnly {
+            self.labels.remove(&Effect::ReadOnly);
         } else {
-            self.labels.insert(Label::ReadOnly);
+            self.labels.insert(Effect::ReadOnly);
         }
         self.label = Some(label);
     }
@@ -324,11 +325,11 @@ impl Seen {
         }
         let commands = self.lines.iter_mut().flat_map(|words| words.commands.iter_mut()).enumerate();
         for (_, command) in commands.filter(|(at, _)| foreign.contains(at)) {
-            command.label = command.label.max(Label::Unknown);
+            command.label = command.label.max(Effect::Unknown);
         }
-        self.label = self.label.map(|label| label.max(Label::Unknown));
-        self.labels.insert(Label::Unknown);
-        self.labels.remove(&Label::ReadOnly);
+        self.label = self.label.map(|label| label.max(Effect::Unknown));
+        self.labels.insert(Effect::Unknown);
+        self.labels.remove(&Effect::ReadOnly);
     }
 
     /// Whether the files that are written can be counted: not behind a pattern, or in a directory that is taken along.
@@ -384,7 +385,7 @@ impl Seen {
             let how = CallPath { path: None, writes: true, removes: change.deletes, sweeps: false, command: None };
             places.insert_readings(&change.path, base, &how);
             self.edit_lines = self.edit_lines.saturating_add(lines_of(change, base).unwrap_or(u64::MAX));
-            self.labels.insert(if change.deletes { Label::Destructive } else { Label::Write });
+            self.labels.insert(if change.deletes { Effect::Destructive } else { Effect::Write });
         }
         for path in &call.intent.sought {
             let how = CallPath { path: None, writes: true, removes: false, sweeps: false, command: None };
@@ -398,7 +399,7 @@ impl Seen {
             // An address without a host that can be read is one that nobody knows.
             let unknown = hosts.is_empty().then_some(None);
             self.hosts.extend(hosts.into_iter().chain(unknown).map(|host| CallHost { host, command: None }));
-            self.labels.insert(Label::Network);
+            self.labels.insert(Effect::Network);
         }
     }
 
@@ -408,39 +409,39 @@ impl Seen {
         self.has_unread |= call.family.is_some() && !intent.unread.is_empty();
         match call.family {
             Some(Family::Read | Family::Grep | Family::Glob) => {
-                self.labels.insert(Label::ReadOnly);
+                self.labels.insert(Effect::ReadOnly);
             }
             Some(Family::Edit | Family::Write) => {
                 // Which files are changed has to be known.
                 self.has_unread |= intent.writes.is_empty();
-                self.labels.insert(Label::Write);
+                self.labels.insert(Effect::Write);
             }
             Some(Family::WebFetch) => {
-                self.labels.insert(Label::Network);
+                self.labels.insert(Effect::Network);
             }
             Some(Family::Bash) => {
                 if intent.commands.is_empty() {
                     self.has_unread = true;
-                    self.labels.insert(Label::Unknown);
+                    self.labels.insert(Effect::Unknown);
                 }
             }
             None if is_bookkeeping(call) => {
-                self.labels.insert(Label::ReadOnly);
+                self.labels.insert(Effect::ReadOnly);
             }
             // What an operator registered is as bad as its risk says; what it does, only a harmless one tells.
             Some(Family::Agent) | None => match registered {
-                Some(Risk::Low) => drop(self.labels.insert(Label::ReadOnly)),
+                Some(Risk::Low) => drop(self.labels.insert(Effect::ReadOnly)),
                 Some(Risk::Medium | Risk::High | Risk::Critical) => {}
-                None => drop(self.labels.insert(Label::Unknown)),
+                None => drop(self.labels.insert(Effect::Unknown)),
             },
         }
         if self.has_unread {
-            self.labels.insert(Label::Unknown);
+            self.labels.insert(Effect::Unknown);
         }
-        if self.labels.iter().any(|label| *label > Label::ReadOnly) {
-            self.labels.remove(&Label::ReadOnly);
+        if self.labels.iter().any(|label| *label > Effect::ReadOnly) {
+            self.labels.remove(&Effect::ReadOnly);
         }
-        if self.labels.contains(&Label::Network) && self.hosts.is_empty() {
+        if self.labels.contains(&Effect::Network) && self.hosts.is_empty() {
             self.hosts.insert(CallHost { host: None, command: None });
         }
     }
@@ -493,16 +494,16 @@ impl Judged {
                 // The operator knows some of the commands: what is left counts as it is.
                 Some(left) => {
                     at_least(left.risk().max(Risk::Medium));
-                    understood &= left < Label::Unknown;
+                    understood &= left < Effect::Unknown;
                 }
                 None => {
                     at_least(label.risk());
-                    understood &= !seen.labels.contains(&Label::Unknown);
+                    understood &= !seen.labels.contains(&Effect::Unknown);
                 }
             }
         }
         // A line that writes elsewhere is what an edit there is.
-        if seen.label.is_some_and(|label| label > Label::ReadOnly) && outside.left {
+        if seen.label.is_some_and(|label| label > Effect::ReadOnly) && outside.left {
             at_least(Risk::High);
         }
         let outside = outside.any;
@@ -542,12 +543,12 @@ impl Judged {
 }
 
 /// The strictest effect of what no rule of the operator knows; nothing if no rule knows any of it.
-fn left_of(seen: &Seen, found: &RuleFinding) -> Option<Label> {
+fn left_of(seen: &Seen, found: &RuleFinding) -> Option<Effect> {
     if found.known_commands.is_empty() || seen.has_unread {
         return None;
     }
     let mut first = 0usize;
-    let mut left = Label::ReadOnly;
+    let mut left = Effect::ReadOnly;
     for words in &seen.lines {
         let rest = words.rest(|at| found.known_commands.contains(&at.saturating_add(first)));
         left = left.max(rest).max(words.loose);
@@ -616,31 +617,26 @@ fn is_outside(touched: &[CallPath], place: &CallPlace<'_>) -> bool {
     })
 }
 
-/// The setting of git that an effect of a line names as its reason.
-fn blamed(analysis: &Analysis, setting: &Setting) -> Option<String> {
-    let git = setting.git.as_ref()?;
-    let hooks = git.hooks.as_ref().map(|hooks| &hooks.setting);
-    let named = |name: &&String| {
-        let quoted = format!("`{name}`");
-        analysis.effects.iter().any(|found| found.effect > Label::Write && found.why.ends_with(&quoted))
-    };
-    [git.always.as_ref(), hooks, git.fetches.as_ref()].into_iter().flatten().find(named).cloned()
+/// The setting of git that is to blame for what a line does.
+fn blamed(analysis: &Analysis) -> Option<GitBlame> {
+    analysis.causes.iter().filter_map(|cause| cause.blame.as_ref()).min().cloned()
 }
 
 fn checks(judged: &Judged, found: &RuleFinding, seen: &Seen) -> Vec<Check> {
     let check = |name: &'static str, passed| Check { name: name.into(), passed };
     let git = seen.setting_to_blame.iter();
-    let git = git.map(|setting| Check { name: format!("{GIT_SETTING}{setting}").into(), passed: false });
+    let git = git.map(|blame| Check { name: format!("{GIT_SETTING}{}", blame.setting()).into(), passed: false });
     let mut checks = vec![
         check("all_read", !seen.has_unread),
         check("understood", judged.status == Status::Verified),
-        check("no_destructive_operations", !seen.labels.contains(&Label::Destructive)),
+        check("no_destructive_operations", !seen.labels.contains(&Effect::Destructive)),
         check("rules", !matches!(found.then, Some(Then::Ask | Then::Deny))),
     ];
     checks.extend(git);
     checks
 }
 
+/// The SHA-256 of the call, of the bundle and of what was found, written as JSON: it says the same wherever it is made.
 fn certificate(
     bundle: &Bundle,
     call: &Call,
@@ -648,20 +644,30 @@ fn certificate(
     found: &RuleFinding,
     subject: &CallSubject<'_>,
 ) -> Digest {
-    let paths: Vec<String> = subject.paths.iter().map(|path| format!("{path:?}")).collect();
-    let hosts: Vec<String> = subject.hosts.iter().map(|host| format!("{host:?}")).collect();
-    let verdict = format!("{:?} {:?} {:?} {:?}", found.then, found.matched, found.allowed, found.known_commands);
-    let pieces = [
-        format!("call policy {VERSION}"),
-        call.fingerprint().to_string(),
-        bundle.digest().to_string(),
-        judged.risk.as_str().to_owned(),
-        judged.status.as_str().to_owned(),
-        subject.effects.join(" "),
-        paths.join("\n"),
-        hosts.join("\n"),
-        verdict,
+    let number = |at: usize| Json::from(u64::try_from(at).unwrap_or(u64::MAX));
+    let of_command = |command: Option<usize>| command.map_or(Json::Null, number);
+    let name = |name: &Option<String>| name.as_deref().map_or(Json::Null, Json::from);
+    let texts = |texts: &[String]| Json::Array(texts.iter().map(|text| text.as_str().into()).collect());
+    let path = |touched: &CallPath| {
+        let CallPath { path, writes, removes, sweeps, command } = touched;
+        let flags = [writes, removes, sweeps].map(|is| Json::Bool(*is));
+        Json::Array([name(path)].into_iter().chain(flags).chain([of_command(*command)]).collect())
+    };
+    let host = |reached: &CallHost| Json::Array(vec![name(&reached.host), of_command(reached.command)]);
+    let pieces = vec![
+        "call policy".into(),
+        u64::from(VERSION).into(),
+        (&*call.fingerprint().to_string()).into(),
+        (&*bundle.digest().to_string()).into(),
+        judged.risk.as_str().into(),
+        judged.status.as_str().into(),
+        Json::Array(subject.effects.iter().map(|effect| effect.as_str().into()).collect()),
+        Json::Array(subject.paths.iter().map(path).collect()),
+        Json::Array(subject.hosts.iter().map(host).collect()),
+        found.then.map_or(Json::Null, |then| then.as_str().into()),
+        texts(&found.matched),
+        texts(&found.allowed),
+        Json::Array(found.known_commands.iter().copied().map(number).collect()),
     ];
-    let pieces: Vec<String> = pieces.iter().map(|piece| format!("{}:{piece}\n", piece.len())).collect();
-    Digest::of(&pieces.iter().map(String::as_str).collect::<Vec<_>>())
+    Digest::of(&[&Json::Array(pieces).canonical()])
 }

@@ -10,7 +10,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use interlock_verifiers::shell::{Hooks, Label, Setting, classify};
+use interlock_core::call::Effect;
+use interlock_verifiers::shell::{Hooks, Setting, classify};
 
 use crate::git_config::common;
 
@@ -62,7 +63,7 @@ fn may_run_others(hook: &Path) -> bool {
     let own: Vec<&str> = text.lines().filter(|line| !is_of_lfs(line)).collect();
     let Ok(setting) = Setting::built_in() else { return true };
     let analysis = classify(&own.join("\n"), &setting);
-    !analysis.understood || analysis.effects.iter().any(|found| found.effect == Label::Unknown)
+    !analysis.understood || analysis.causes.iter().any(|found| found.effect == Effect::Unknown)
 }
 
 fn is_of_shell(text: &str) -> bool {

@@ -6,8 +6,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use interlock_core::bundle::Bundle;
-use interlock_core::call::{Call, Family, FileChange, Intent, McpTool};
+use interlock_core::call::{Call, Effect, Family, FileChange, Intent, McpTool};
 use interlock_core::json::{Json, Limits, parse};
+use interlock_core::rule::Then;
 use interlock_runtime::call_policy::{CallFindings, CallPlace, Executor, Ground, examine_call};
 use serde::Deserialize;
 
@@ -214,10 +215,10 @@ impl CallCase {
 
 impl Expect {
     fn check(&self, found: &CallFindings, fill: &impl Fn(&str) -> String) -> Result<(), String> {
-        let rules = found.rules.map_or("none".to_owned(), |then| format!("{then:?}").to_lowercase());
+        let rules = found.rules.map_or("none", Then::as_str).to_owned();
         let hosts = || found.hosts.iter().map(|host| host.clone().unwrap_or_else(|| "?".to_owned()));
         let filled = |list: &Vec<String>| list.iter().map(|text| fill(text)).collect::<Vec<_>>();
-        let effects = || found.effects.iter().map(|effect| (*effect).to_owned());
+        let effects = || found.effects.iter().map(Effect::to_string);
         let mut wrong = Vec::new();
         let mut same = |what: &str, expected: Option<String>, found: String| {
             if expected.is_some_and(|expected| expected != found) {

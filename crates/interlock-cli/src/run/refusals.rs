@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use interlock_core::call::{Call, Family};
+use interlock_core::call::{Call, Effect, Family};
 use interlock_core::json::{Json, Value};
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
 use interlock_hosts::{Host, recorded_call};
 use interlock_runtime::git_config::programs;
 use interlock_runtime::paths;
-use interlock_verifiers::shell::{Label, Setting, SimpleCommand, Words, covers, examine};
+use interlock_verifiers::shell::{Setting, SimpleCommand, Words, covers, examine};
 
 use super::Known;
 use crate::Fault;
@@ -152,7 +152,7 @@ impl Refused {
             // What only reads matters where nothing does more.
             let more = lines.iter().any(|words| worst(words).next().is_some());
             let commands = lines.iter().flat_map(|words| words.commands.iter());
-            for command in commands.filter(|command| !more || command.label > Label::ReadOnly) {
+            for command in commands.filter(|command| !more || command.label > Effect::ReadOnly) {
                 let shape = shape_of(command);
                 if !shapes.contains(&shape) {
                     shapes.push(shape);
@@ -176,7 +176,7 @@ impl Refused {
 
 /// The commands of a line that do more than read.
 pub(super) fn worst(words: &Words) -> impl Iterator<Item = &SimpleCommand> {
-    words.commands.iter().filter(|command| command.label > Label::ReadOnly)
+    words.commands.iter().filter(|command| command.label > Effect::ReadOnly)
 }
 
 /// The program and its first argument: `cargo test`, `rm -rf`.
@@ -203,7 +203,7 @@ impl Shell {
         examine(line, &self.setting).1
     }
 
-    pub(super) fn label(&self, line: &str) -> Label {
+    pub(super) fn label(&self, line: &str) -> Effect {
         examine(line, &self.setting).0.label
     }
 
@@ -228,7 +228,7 @@ impl Shell {
         let differ = commands.iter().any(|command| command.words.len() != common);
         // Program and subcommand: a program alone, or an option that says how, could be given anything to do.
         let says_what = first.words.get(1).and_then(Option::as_deref).is_some_and(|word| !word.starts_with('-'));
-        if differ && (common < 2 || !says_what) || commands.iter().any(|command| command.label == Label::Destructive) {
+        if differ && (common < 2 || !says_what) || commands.iter().any(|command| command.label == Effect::Destructive) {
             return None;
         }
         let mut words: Vec<&str> = first.words.iter().take(common).filter_map(Option::as_deref).collect();

@@ -8,11 +8,11 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args;
+use interlock_core::call::Effect;
 use interlock_core::json::quote;
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
 use interlock_core::workflow::{StateKind, Workflow, analyse};
-use interlock_verifiers::shell::Label;
 
 use super::mode::start_body;
 use super::refusals::{Shell, worst};
@@ -118,7 +118,7 @@ struct Command {
     place: String,
     /// The line, or the pattern.
     text: String,
-    label: Label,
+    label: Effect,
     /// The pattern that allows it; nothing if none can.
     pattern: Option<String>,
 }
@@ -127,7 +127,7 @@ fn asked_about(workflow: &Workflow, shell: &Shell) -> Vec<Command> {
     let mut found: Vec<Command> = Vec::new();
     let mut add = |place: String, text: &str, line: &str, pattern: Option<String>| {
         let label = shell.label(line);
-        if label >= Label::Unknown && !found.iter().any(|known| known.text == text) {
+        if label >= Effect::Unknown && !found.iter().any(|known| known.text == text) {
             found.push(Command { place, text: text.to_owned(), label, pattern });
         }
     };

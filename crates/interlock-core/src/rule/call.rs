@@ -12,7 +12,7 @@ use super::pattern::fold_case;
 use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
 use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
-use crate::call::McpTool;
+use crate::call::{Effect, McpTool};
 use crate::json::Json;
 
 /// How deep arguments are looked into; no parser of ours hands out deeper ones.
@@ -25,8 +25,8 @@ pub struct CallSubject<'a> {
     pub names: Vec<&'a str>,
     /// Server and tool, if it is one of MCP.
     pub mcp: Option<&'a McpTool>,
-    /// What the call does, in the words of [`EFFECTS`](super::EFFECTS).
-    pub effects: &'a [&'static str],
+    /// What the call does.
+    pub effects: &'a [Effect],
     /// Every path it touches.
     pub paths: Vec<CallPath>,
     /// Every host it reaches.
@@ -77,7 +77,7 @@ pub(super) struct CallIndex {
     by_tool: Texts,
     tools: Vec<(ToolPattern, Index)>,
     positions: BTreeMap<String, usize>,
-    by_effect: BTreeMap<&'static str, Index>,
+    by_effect: BTreeMap<Effect, Index>,
     anything: Index,
     shipped: Index,
 }
@@ -89,7 +89,7 @@ impl CallIndex {
         }
         match &rule.about {
             About::Everything => self.anything.insert(rule, position),
-            About::Effect(effect) => self.by_effect.entry(effect).or_default().insert(rule, position),
+            About::Effect(effect) => self.by_effect.entry(*effect).or_default().insert(rule, position),
             About::Tool(pattern, _) => {
                 let next = self.tools.len();
                 let at = *self.positions.entry(pattern.text.clone()).or_insert(next);
@@ -313,7 +313,7 @@ impl<'a> Asked<'a> {
     /// Whether a rule may be about anything in the call.
     fn may_match(&self, rule: &Rule) -> bool {
         // A rule about what is written means the paths that are.
-        let writing = matches!(rule.about, About::Effect("write" | "destructive"));
+        let writing = matches!(rule.about, About::Effect(Effect::Write | Effect::Destructive));
         let conditions = if writing && rule.path.is_some() {
             let paths = self.written.paths.clone();
             let one = Subject {
@@ -457,13 +457,18 @@ mod tests {
             texts.get(at).copied().unwrap_or("")
         }
 
+        fn effect(&mut self, effects: &[Effect]) -> Effect {
+            let at = self.below(effects.len());
+            effects.get(at).copied().unwrap_or(Effect::Unknown)
+        }
+
         fn maybe(&mut self, texts: &[&str]) -> Option<String> {
             (self.below(3) == 0).then(|| self.one(texts).to_owned())
         }
 
         fn rule(&mut self) -> RuleSource {
             let then = [Then::Allow, Then::Ask, Then::Deny].get(self.below(3)).copied().unwrap_or(Then::Deny);
-            let effect = (self.below(4) == 0).then(|| self.one(&crate::rule::EFFECTS).to_owned());
+            let effect = (self.below(4) == 0).then(|| self.effect(Effect::ALL).to_string());
             let tool = effect.is_none().then(|| self.one(&TOOLS).to_owned());
             let arg = self.maybe(&["1", "t*"]).map(|value| ("k.n".to_owned(), value));
             let lifts = if then == Then::Allow && self.below(2) == 0 { vec!["egress".to_owned()] } else { Vec::new() };
@@ -512,7 +517,7 @@ mod tests {
                 let number = Json::from(1_u64);
                 let input = Json::Object([("n".to_owned(), number)].into());
                 let input = Json::Object([("K".to_owned(), input)].into());
-                let effects = [chance.one(&["write", "network", "read_only"])];
+                let effects = [chance.effect(&[Effect::Write, Effect::Network, Effect::ReadOnly])];
                 let call = CallSubject {
                     names: vec![chance.one(&["Bash", "Read", "file_read", "other"])],
                     mcp: (chance.below(3) == 0).then_some(&mcp),
@@ -554,7 +559,7 @@ mod tests {
         let call = CallSubject {
             names: vec!["Bash"],
             mcp: None,
-            effects: &["unknown"],
+            effects: &[Effect::Unknown],
             paths: vec![CallPath {
                 path: Some("/srv/99/x".to_owned()),
                 writes: true,

@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
+use crate::call::Effect;
 use call::CallIndex;
 use index::{Index, Via};
 use name::ToolPattern;
@@ -45,6 +46,17 @@ pub enum Then {
     Ask,
     /// It may not be done.
     Deny,
+}
+
+impl Then {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Then::Allow => "allow",
+            Then::Ask => "ask",
+            Then::Deny => "deny",
+        }
+    }
 }
 
 /// A rule as it is written.
@@ -99,9 +111,6 @@ impl RuleSource {
         }
     }
 }
-
-/// The effects a rule can be about, as the shell verifier names them.
-pub const EFFECTS: [&str; 5] = ["read_only", "write", "network", "unknown", "destructive"];
 
 /// Why a rule is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,7 +184,7 @@ enum About {
     /// A tool at every door; where it is registered, by its identity as well.
     Tool(ToolPattern, Option<String>),
     /// Calls with this effect.
-    Effect(&'static str),
+    Effect(Effect),
 }
 
 impl About {
@@ -471,9 +480,8 @@ impl About {
             (Some(name), None, None) => (name, false),
             (None, Some(name), None) => (name, true),
             (None, None, Some(effect)) => {
-                let known = EFFECTS.into_iter().find(|known| known == effect);
                 let unknown = || format!("there is no effect `{}`, so it can never match", crate::display(effect));
-                return known.map(About::Effect).ok_or_else(unknown);
+                return Effect::parse(effect).map(About::Effect).ok_or_else(unknown);
             }
             _ => return Err("needs exactly one of `action`, `tool` and `effect`".to_owned()),
         };

@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use interlock_core::call::Effect;
 use interlock_core::rule::CallPath;
-use interlock_verifiers::shell::{Change, Label, SimpleCommand, Words};
+use interlock_verifiers::shell::{Change, SimpleCommand, Words};
 
 use super::CallPlace;
 use super::place::{Directories, Places};
@@ -195,7 +196,7 @@ impl<'a> Looking<'a> {
     /// Whether a command may run hooks of another repository that run what lies around it. What those of the starting
     /// directory do is looked at for each subcommand.
     fn runs_hooks(&self, command: &SimpleCommand, git: &Path) -> bool {
-        if command.label == Label::ReadOnly {
+        if command.label == Effect::ReadOnly {
             return false;
         }
         let led = if git.is_file() { git_config::led_to(git) } else { Some(git.to_owned()) };
@@ -385,7 +386,7 @@ fn returns_elsewhere(words: &Words) -> bool {
 
 /// Whether a command of git may bring directories into a tree.
 fn brings_tree(command: &SimpleCommand) -> bool {
-    if !is_git(command) || command.label == Label::ReadOnly {
+    if !is_git(command) || command.label == Effect::ReadOnly {
         return false;
     }
     let subcommand = GitOptions::of(command).subcommand.unwrap_or("");

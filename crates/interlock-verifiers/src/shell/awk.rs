@@ -1,115 +1,53 @@
 //! `awk`: the program decides.
 
-use super::Label;
+use super::Effect;
+use super::options::is_option;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
+/// Options written out that change how a program reads and computes.
+#[rustfmt::skip]
+const PLAIN: [&str; 12] = [
+    "posix", "traditional", "re-interval", "sandbox", "lint", "characters-as-bytes", "csv", "bignum",
+    "non-decimal-data", "optimize", "use-lc-numeric", "no-optimize",
+];
+
+/// What the options of a call say.
+#[derive(Default)]
+struct Call {
+    programs: Vec<Argument>,
+    in_place: bool,
+    /// Where the operands begin.
+    at: usize,
+}
+
 /// Runs `awk`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let mut programs: Vec<Argument> = Vec::new();
-    let mut in_place = false;
-    let mut at = 0usize;
-    while let Some(argument) = run.arguments.get(at) {
-        let text = argument.known_text().unwrap_or(argument.prefix()).to_owned();
-        if argument.known_text().is_none() && argument.may_be_option && !text.starts_with('-') {
-            break;
-        }
-        if text.len() < 2 || !text.starts_with('-') {
-            break;
-        }
-        at = at.saturating_add(1);
-        if text == "--" {
-            break;
-        }
-        let next = |at: &mut usize| {
-            let value = run.arguments.get(*at).cloned();
-            *at = at.saturating_add(1);
-            value.unwrap_or_else(|| Argument::unknown(run.span.clone()))
-        };
-        if let Some(long) = text.strip_prefix("--") {
-            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let value = value.map(|value| Argument::known(value, argument.span.clone()));
-            match name {
-                "field-separator" | "assign" => {
-                    let _ = value.unwrap_or_else(|| next(&mut at));
-                }
-                "source" => programs.push(value.unwrap_or_else(|| next(&mut at))),
-                "include" => {
-                    let value = value.unwrap_or_else(|| next(&mut at));
-                    included(walk, run, &value, &mut in_place);
-                }
-                "dump-variables" | "pretty-print" | "profile" => {
-                    walk.add(Label::Write, run.name, &argument.span, "an option that writes a file");
-                }
-                "posix"
-                | "traditional"
-                | "re-interval"
-                | "sandbox"
-                | "lint"
-                | "characters-as-bytes"
-                | "csv"
-                | "bignum"
-                | "non-decimal-data"
-                | "optimize"
-                | "use-lc-numeric"
-                | "no-optimize" => {}
-                _ => {
-                    let why = "an option that runs something, or is not known";
-                    walk.add(Label::Unknown, run.name, &argument.span, why);
-                }
-            }
-            continue;
-        }
-        let mut letters = text.get(1..).unwrap_or("").chars();
-        while let Some(letter) = letters.next() {
-            let attached = letters.as_str();
-            let value = |at: &mut usize| match attached {
-                "" => next(at),
-                rest => Argument::known(rest, argument.span.clone()),
-            };
-            match letter {
-                'P' | 'c' | 'r' | 'S' | 'b' | 'M' | 'n' | 'N' | 'O' | 's' | 't' | 'L' | 'k' => continue,
-                'F' | 'v' => {
-                    let _ = value(&mut at);
-                }
-                'e' => programs.push(value(&mut at)),
-                'i' => {
-                    let value = value(&mut at);
-                    included(walk, run, &value, &mut in_place);
-                }
-                'd' | 'o' | 'p' => walk.add(Label::Write, run.name, &argument.span, "an option that writes a file"),
-                _ => {
-                    let why = "an option that runs something, or is not known";
-                    walk.add(Label::Unknown, run.name, &argument.span, why);
-                }
-            }
-            break;
-        }
-    }
-    let options = run.arguments.get(..at).unwrap_or_default();
+    let mut call = read(walk, run);
+    let options = run.arguments.get(..call.at).unwrap_or_default();
     if options.iter().any(|argument| argument.splits) {
-        walk.add(Label::Unknown, run.name, &run.span, "an argument that can become the program");
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that can become the program");
     }
-    let mut files = run.arguments.get(at..).unwrap_or_default();
-    if programs.is_empty() {
+    let mut files = run.arguments.get(call.at..).unwrap_or_default();
+    if call.programs.is_empty() {
         match files.split_first() {
             Some((program, rest)) => {
-                programs.push(program.clone());
+                call.programs.push(program.clone());
                 files = rest;
             }
-            None => return walk.add(Label::Unknown, run.name, &run.span, "a program is missing"),
+            None => return walk.add(Effect::Unknown, run.name, &run.span, "a program is missing"),
         }
     }
-    for program in &programs {
+    for program in &call.programs {
         match program.known_text() {
             Some(text) => judge(walk, run, text, &program.span),
-            None => walk.add(Label::Unknown, run.name, &program.span, "a program that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &program.span, "a program that is not known"),
         }
     }
-    if in_place {
-        walk.add(Label::Write, run.name, &run.span, "edits files in place");
+    if call.in_place {
+        walk.add(Effect::Write, run.name, &run.span, "edits files in place");
         for file in files {
-            super::special::arms(walk, file, run.name);
+            super::programs::arms(walk, file, run.name);
         }
         // The old file is kept, under a name with this behind it.
         let has_suffix = |argument: &Argument| argument.prefix().to_ascii_lowercase().contains("suffix");
@@ -118,23 +56,86 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             words.written(&Argument::unknown(run.span.clone()));
         }
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it computes");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it computes");
+}
+
+/// Reads the options, which end at the first operand.
+fn read(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Call {
+    let mut call = Call::default();
+    while let Some(argument) = run.arguments.get(call.at) {
+        let text = argument.known_text().unwrap_or(argument.prefix());
+        if !is_option(text) {
+            break;
+        }
+        call.at = call.at.saturating_add(1);
+        if text == "--" {
+            break;
+        }
+        match text.strip_prefix("--") {
+            Some(long) => written_out(walk, run, &mut call, (long, argument)),
+            None => letters(walk, run, &mut call, (text, argument)),
+        }
+    }
+    call
+}
+
+/// An option written out.
+fn written_out(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (long, argument): (&str, &Argument)) {
+    let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+    let attached = value.map(|value| Argument::known(value, argument.span.clone()));
+    match name {
+        "field-separator" | "assign" | "source" | "include" => {
+            let value = attached.unwrap_or_else(|| run.next(&mut call.at));
+            match name {
+                "source" => call.programs.push(value),
+                "include" => included(walk, run, &value, &mut call.in_place),
+                _ => {}
+            }
+        }
+        "dump-variables" | "pretty-print" | "profile" => {
+            walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file");
+        }
+        _ if PLAIN.contains(&name) => {}
+        _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that runs something, or is not known"),
+    }
+}
+
+/// Options of one letter, one after the other.
+fn letters(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (text, argument): (&str, &Argument)) {
+    let plain = ['P', 'c', 'r', 'S', 'b', 'M', 'n', 'N', 'O', 's', 't', 'L', 'k'];
+    let rest = text.get(1..).unwrap_or("").trim_start_matches(plain);
+    let mut letters = rest.chars();
+    let Some(letter) = letters.next() else { return };
+    match letter {
+        'F' | 'v' | 'e' | 'i' => {
+            let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
+            let attached = attached.map(|attached| Argument::known(attached, argument.span.clone()));
+            let value = attached.unwrap_or_else(|| run.next(&mut call.at));
+            match letter {
+                'e' => call.programs.push(value),
+                'i' => included(walk, run, &value, &mut call.in_place),
+                _ => {}
+            }
+        }
+        'd' | 'o' | 'p' => walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file"),
+        _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that runs something, or is not known"),
+    }
 }
 
 fn included(walk: &mut Walk<'_, '_>, run: &Run<'_>, value: &Argument, in_place: &mut bool) {
     match value.known_text() {
         Some("inplace" | "inplace.awk") => *in_place = true,
-        Some(_) | None => walk.add(Label::Unknown, run.name, &value.span, "a program in a file"),
+        Some(_) | None => walk.add(Effect::Unknown, run.name, &value.span, "a program in a file"),
     }
 }
 
 /// What a program can do beyond printing.
 fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops::Range<usize>) {
     let Some(tokens) = tokens(program) else {
-        return walk.add(Label::Unknown, run.name, span, "a program that is not understood");
+        return walk.add(Effect::Unknown, run.name, span, "a program that is not understood");
     };
     if tokens.iter().any(|token| matches!(token, Token::Text(text) if text.contains("/inet"))) {
-        walk.add(Label::Network, run.name, span, "the program can open a connection");
+        walk.add(Effect::Network, run.name, span, "the program can open a connection");
     }
     let mut depth = 0i32;
     // The depth of parentheses at which a statement that prints began.
@@ -149,7 +150,7 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
                 reads(walk, &Argument::unknown(span.clone()));
             }
             Token::Name(name) if name == "system" => {
-                return walk.add(Label::Unknown, run.name, span, "the program runs commands");
+                return walk.add(Effect::Unknown, run.name, span, "the program runs commands");
             }
             Token::Name(_) | Token::Text(_) | Token::Joins | Token::Other => {}
             Token::Sign('(' | '[') => depth = depth.saturating_add(1),
@@ -170,9 +171,9 @@ fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, program: &str, span: &core::ops
                 };
                 reads(walk, &source);
             }
-            Token::Sign('|') => return walk.add(Label::Unknown, run.name, span, "the program pipes into a command"),
+            Token::Sign('|') => return walk.add(Effect::Unknown, run.name, span, "the program pipes into a command"),
             Token::Sign('@') => {
-                return walk.add(Label::Unknown, run.name, span, "the program loads or calls what is not seen here");
+                return walk.add(Effect::Unknown, run.name, span, "the program loads or calls what is not seen here");
             }
             Token::Sign('>') if printing == Some(depth) => {
                 let next = tokens.get(at.saturating_add(1));

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::reduce::Argument;
+use super::traits::Language;
 use super::walk::{Run, Walk};
-use super::{Executor, Label};
+use super::{Effect, Executor};
 
 /// The longest name of a directory that is remembered, in bytes.
 const DIRECTORY_BYTES_MAX: usize = 1_024;
@@ -16,19 +17,6 @@ const PLAIN: &[&str] = &[
     "ulimit", "umask", "dirs", "popd", "type", "caller", "help", "logout", "suspend", "unalias",
 ];
 
-/// Whether the shell itself knows this name.
-pub(super) fn is_builtin(name: &str) -> bool {
-    PLAIN.contains(&name) || OTHERS.contains(&name)
-}
-
-#[rustfmt::skip]
-const OTHERS: &[&str] = &[
-    "cd", "pushd", "test", "[", "printf", "read", "mapfile", "readarray", "getopts", "export", "declare", "typeset",
-    "local", "readonly", "set", "unset", "trap", "eval", "source", ".", "exec", "command", "builtin", "alias", "hash",
-    "enable", "let", "kill", "jobs", "wait", "shopt", "history", "fc", "bind", "complete", "compopt", "compgen",
-    "disown",
-];
-
 /// Runs a builtin; false if it is none.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
     if PLAIN.contains(&run.name) {
@@ -36,66 +24,10 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         return true;
     }
     match run.name {
-        "cd" | "pushd" => {
-            let is_numbered = |argument: &Argument| {
-                let digits = argument.prefix().strip_prefix(['-', '+']).unwrap_or("");
-                !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-            };
-            let is_operand = |argument: &&Argument| {
-                let text = argument.known_text().unwrap_or("");
-                !text.starts_with('-') || text == "-"
-            };
-            let operands = run.arguments.iter().filter(is_operand).count();
-            if walk.executor != Executor::Bash && (operands > 1 || run.arguments.iter().any(is_numbered)) {
-                walk.add(Label::Unknown, run.name, &run.span, "zsh goes elsewhere: `cd OLD NEW`, `cd -1`");
-            }
-            let target = run.arguments.iter().find(|argument| !argument.prefix().starts_with('-'));
-            walk.directory = match (target.and_then(Argument::known_text), walk.directory.take()) {
-                (Some(path), Some(before)) if !path.starts_with(['/', '~']) => Some(format!("{before}/{path}")),
-                (Some(path), _) => Some(path.to_owned()),
-                (None, _) => None,
-            };
-            walk.directory = walk.directory.take().map(|path| match super::paths::normalise(&path) {
-                here if here.is_empty() => ".".to_owned(),
-                normal => normal,
-            });
-            // Every file that is written is looked at from there.
-            if walk.directory.as_ref().is_some_and(|path| path.len() > DIRECTORY_BYTES_MAX) {
-                walk.directory = None;
-                walk.add(Label::Unknown, run.name, &run.span, "a directory with a name that is too long");
-            }
-            harmless(walk, run);
-        }
+        "cd" | "pushd" => change_directory(walk, run),
         "jobs" => jobs(walk, run),
-        "wait" => {
-            for (at, argument) in run.arguments.iter().enumerate() {
-                let Some((_, attached)) =
-                    argument.known_text().filter(|text| text.starts_with('-')).and_then(|text| text.split_once('p'))
-                else {
-                    continue;
-                };
-                let name = match (attached.is_empty(), run.arguments.get(at.saturating_add(1))) {
-                    (true, Some(next)) => next.clone(),
-                    (true, None) => Argument::unknown(run.span.clone()),
-                    (false, _) => Argument::known(attached, argument.span.clone()),
-                };
-                names(walk, run, &[name]);
-            }
-            if run.arguments.iter().any(|argument| argument.splits && argument.is_assigned) {
-                walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could be an option");
-            }
-            harmless(walk, run);
-        }
-        "shopt" => {
-            let odd = |argument: &Argument| matches!(argument.known_text(), None | Some("allexport" | "keyword"));
-            if run.arguments.iter().any(odd) {
-                walk.dirty.get_or_insert_with(|| "every variable".to_owned());
-            }
-            if run.arguments.iter().any(|argument| argument.known_text() == Some("cdable_vars")) {
-                walk.add(Label::Unknown, run.name, &run.span, "a value names the directory");
-            }
-            harmless(walk, run);
-        }
+        "wait" => wait(walk, run),
+        "shopt" => shopt(walk, run),
         "test" | "[" => test(walk, run),
         "printf" => printf(walk, run),
         "read" | "mapfile" | "readarray" | "getopts" => reads(walk, run),
@@ -112,7 +44,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
             let executor = walk.executor;
             super::shells::input(walk, run, executor);
         }
-        "source" | "." => walk.add(Label::Unknown, run.name, &run.span, "runs a file in this shell"),
+        "source" | "." => walk.add(Effect::Unknown, run.name, &run.span, "runs a file in this shell"),
         "exec" => exec(walk, run),
         "command" => command(walk, run),
         "builtin" if run.arguments.first().and_then(Argument::known_text) == Some("--") => {
@@ -120,17 +52,17 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         }
         "builtin" => match run.arguments.split_first() {
             Some((first, rest)) => match first.known_text() {
-                Some(name) if is_builtin(name) => {
+                Some(name) if walk.setting.commands.traits(name).speaks(Language::Builtin) => {
                     walk.run(&run.renamed(name, rest));
                 }
-                Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "not a builtin that is known"),
+                Some(_) | None => walk.add(Effect::Unknown, run.name, &run.span, "not a builtin that is known"),
             },
             None => harmless(walk, run),
         },
         "alias" => {
             let defines = |argument: &Argument| argument.known_text().is_none_or(|text| text.contains('='));
             if run.arguments.iter().any(defines) {
-                walk.add(Label::Unknown, run.name, &run.span, "changes what a name means");
+                walk.add(Effect::Unknown, run.name, &run.span, "changes what a name means");
             } else {
                 harmless(walk, run);
             }
@@ -141,12 +73,12 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         "enable" if run.arguments.iter().all(|argument| matches!(argument.known_text(), Some("-a" | "-p" | "-s"))) => {
             harmless(walk, run);
         }
-        "hash" | "enable" => walk.add(Label::Unknown, run.name, &run.span, "changes what a name means"),
+        "hash" | "enable" => walk.add(Effect::Unknown, run.name, &run.span, "changes what a name means"),
         "let" => {
             for argument in run.arguments {
                 match argument.known_text() {
                     Some(text) => walk.expression_text(text, run.name, &argument.span),
-                    None => walk.add(Label::Unknown, run.name, &argument.span, "text that is evaluated a second time"),
+                    None => walk.add(Effect::Unknown, run.name, &argument.span, "text that is evaluated a second time"),
                 }
             }
             harmless(walk, run);
@@ -154,7 +86,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         "kill" => kill(walk, run),
         "history" => {
             let changes = |argument: &Argument| argument.known_text().is_none_or(|text| text.starts_with('-'));
-            let label = if run.arguments.iter().any(changes) { Label::Write } else { Label::ReadOnly };
+            let label = if run.arguments.iter().any(changes) { Effect::Write } else { Effect::ReadOnly };
             walk.add(label, run.name, &run.span, "reads or changes the history");
         }
         "fc" if run.arguments.first().and_then(Argument::known_text) == Some("-l") => harmless(walk, run),
@@ -163,16 +95,81 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> bool {
         }
         "compgen" if !has_flag(run, 'W') && !has_flag(run, 'C') && !has_flag(run, 'F') => harmless(walk, run),
         "fc" | "bind" | "complete" | "compopt" | "compgen" => {
-            walk.add(Label::Unknown, run.name, &run.span, "runs or evaluates text of its own");
+            walk.add(Effect::Unknown, run.name, &run.span, "runs or evaluates text of its own");
         }
-        "disown" => walk.add(Label::Unknown, run.name, &run.span, "a job that outlives the call"),
+        "disown" => walk.add(Effect::Unknown, run.name, &run.span, "a job that outlives the call"),
         _ => return false,
     }
     true
 }
 
 fn harmless(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    walk.add(Label::ReadOnly, run.name, &run.span, "changes nothing outside of this shell");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "changes nothing outside of this shell");
+}
+
+/// `cd`, `pushd`: what is written from now on is written elsewhere.
+fn change_directory(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let is_numbered = |argument: &Argument| {
+        let digits = argument.prefix().strip_prefix(['-', '+']).unwrap_or("");
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let is_operand = |argument: &&Argument| {
+        let text = argument.known_text().unwrap_or("");
+        !text.starts_with('-') || text == "-"
+    };
+    let operands = run.arguments.iter().filter(is_operand).count();
+    if walk.executor != Executor::Bash && (operands > 1 || run.arguments.iter().any(is_numbered)) {
+        walk.add(Effect::Unknown, run.name, &run.span, "zsh goes elsewhere: `cd OLD NEW`, `cd -1`");
+    }
+    let target = run.arguments.iter().find(|argument| !argument.prefix().starts_with('-'));
+    walk.directory = match (target.and_then(Argument::known_text), walk.directory.take()) {
+        (Some(path), Some(before)) if !path.starts_with(['/', '~']) => Some(format!("{before}/{path}")),
+        (Some(path), _) => Some(path.to_owned()),
+        (None, _) => None,
+    };
+    walk.directory = walk.directory.take().map(|path| match super::paths::normalise(&path) {
+        here if here.is_empty() => ".".to_owned(),
+        normal => normal,
+    });
+    // Every file that is written is looked at from there.
+    if walk.directory.as_ref().is_some_and(|path| path.len() > DIRECTORY_BYTES_MAX) {
+        walk.directory = None;
+        walk.add(Effect::Unknown, run.name, &run.span, "a directory with a name that is too long");
+    }
+    harmless(walk, run);
+}
+
+/// `wait -p NAME` sets a variable.
+fn wait(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    for (at, argument) in run.arguments.iter().enumerate() {
+        let Some((_, attached)) =
+            argument.known_text().filter(|text| text.starts_with('-')).and_then(|text| text.split_once('p'))
+        else {
+            continue;
+        };
+        let name = match (attached.is_empty(), run.arguments.get(at.saturating_add(1))) {
+            (true, Some(next)) => next.clone(),
+            (true, None) => Argument::unknown(run.span.clone()),
+            (false, _) => Argument::known(attached, argument.span.clone()),
+        };
+        names(walk, run, &[name]);
+    }
+    if run.arguments.iter().any(|argument| argument.splits && argument.is_assigned) {
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+    }
+    harmless(walk, run);
+}
+
+/// Options of the shell: some change which variables programs see, or where `cd` goes.
+fn shopt(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let odd = |argument: &Argument| matches!(argument.known_text(), None | Some("allexport" | "keyword"));
+    if run.arguments.iter().any(odd) {
+        walk.dirty.get_or_insert_with(|| "every variable".to_owned());
+    }
+    if run.arguments.iter().any(|argument| argument.known_text() == Some("cdable_vars")) {
+        walk.add(Effect::Unknown, run.name, &run.span, "a value names the directory");
+    }
+    harmless(walk, run);
 }
 
 /// Whether an option of this letter is there, or may be.
@@ -197,7 +194,7 @@ fn names(walk: &mut Walk<'_, '_>, run: &Run<'_>, arguments: &[Argument]) {
                 walk.variable_text(&name, run.name, &argument.span);
                 walk.sets(name.split('[').next().unwrap_or(""), &argument.span);
             }
-            None => walk.add(Label::Unknown, run.name, &argument.span, "the name of a variable that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &argument.span, "the name of a variable that is not known"),
         }
     }
 }
@@ -213,7 +210,7 @@ fn jobs(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             Some(_) => {}
             None => {
                 return walk.add(
-                    Label::Unknown,
+                    Effect::Unknown,
                     run.name,
                     &run.span,
                     "an argument that is not known could be a command",
@@ -233,12 +230,14 @@ fn test(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 Some((text, skeleton)) if text == skeleton && !operand.is_some_and(becomes_names) => {
                     walk.variable_text(text, run.name, &run.span);
                 }
-                Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "text that is evaluated a second time"),
+                Some(_) | None => {
+                    walk.add(Effect::Unknown, run.name, &run.span, "text that is evaluated a second time");
+                }
             }
         }
     }
     if run.arguments.iter().any(|argument| argument.has_glob && argument.may_become(&["-v", "-R"])) {
-        walk.add(Label::Unknown, run.name, &run.span, "a pattern that can become text that is evaluated");
+        walk.add(Effect::Unknown, run.name, &run.span, "a pattern that can become text that is evaluated");
     }
     // A single word that becomes two can be `-v NAME`.
     let operands: Vec<&Argument> = run.arguments.iter().filter(|argument| argument.known_text() != Some("]")).collect();
@@ -246,7 +245,7 @@ fn test(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         && only.splits
         && only.is_assigned
     {
-        walk.add(Label::Unknown, run.name, &run.span, "text that is evaluated a second time");
+        walk.add(Effect::Unknown, run.name, &run.span, "text that is evaluated a second time");
     }
     harmless(walk, run);
 }
@@ -263,7 +262,7 @@ fn printf(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         is_split || first.has_glob && first.may_be_option
     };
     if first.is_some_and(names_variable) {
-        walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could name a variable");
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could name a variable");
     }
     if let Some(rest) = first.and_then(Argument::known_text).and_then(|text| text.strip_prefix("-v")) {
         let separate = run.arguments.get(1).cloned();
@@ -285,7 +284,7 @@ fn reads(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         _ => "dnOsucC",
     };
     if run.name != "read" && run.name != "getopts" && has_flag(run, 'C') {
-        return walk.add(Label::Unknown, run.name, &run.span, "runs a command for what it reads");
+        return walk.add(Effect::Unknown, run.name, &run.span, "runs a command for what it reads");
     }
     let mut operands = Vec::new();
     let mut arguments = run.arguments.iter();
@@ -325,10 +324,10 @@ fn declares(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         .collect();
     let flag = |letter: char| letters.contains(&letter);
     if flag('i') {
-        return walk.add(Label::Unknown, run.name, &run.span, "values are evaluated as expressions");
+        return walk.add(Effect::Unknown, run.name, &run.span, "values are evaluated as expressions");
     }
     if flag('n') && run.name != "export" {
-        return walk.add(Label::Unknown, run.name, &run.span, "a variable under another name");
+        return walk.add(Effect::Unknown, run.name, &run.span, "a variable under another name");
     }
     let operands: Vec<&Argument> =
         run.arguments.iter().filter(|argument| !argument.prefix().starts_with(['-', '+'])).collect();
@@ -337,7 +336,7 @@ fn declares(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let text = argument.known_text().unwrap_or(argument.prefix());
         let name = text.split('=').next().unwrap_or("").trim_end_matches('+').to_owned();
         if argument.known_text().is_none() && !text.contains('=') {
-            walk.add(Label::Unknown, run.name, &argument.span, "the name of a variable that is not known");
+            walk.add(Effect::Unknown, run.name, &argument.span, "the name of a variable that is not known");
             continue;
         }
         if !flag('f') {
@@ -348,7 +347,7 @@ fn declares(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let is_array = flag('a') || flag('A') || walk.values.is_array(&name);
         let unknown = argument.known_text().is_none() && value.is_empty() && is_array && !argument.is_compound;
         if value.starts_with('(') || unknown {
-            walk.add(Label::Unknown, run.name, &argument.span, "text that is evaluated a second time");
+            walk.add(Effect::Unknown, run.name, &argument.span, "text that is evaluated a second time");
         }
         let bare = name.split('[').next().unwrap_or("").to_owned();
         walk.sets(&bare, &argument.span);
@@ -392,7 +391,7 @@ fn trap(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             harmless(walk, run);
         }
         None => {
-            walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known");
+            walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known");
             walk.partly(first.skeleton(), &run.span);
         }
     }
@@ -414,7 +413,7 @@ fn eval(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             harmless(walk, run);
         }
         None => {
-            walk.add(Label::Unknown, run.name, &run.span, "evaluates text that is not known");
+            walk.add(Effect::Unknown, run.name, &run.span, "evaluates text that is not known");
             let skeletons: Vec<&str> = run.arguments.iter().map(Argument::skeleton).collect();
             walk.partly(&skeletons.join(" "), &run.span);
         }
@@ -428,7 +427,7 @@ fn exec(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             Some("-a") => {
                 if others.first().is_some_and(|name| name.splits) {
                     return walk.add(
-                        Label::Unknown,
+                        Effect::Unknown,
                         run.name,
                         &run.span,
                         "the command is not known before the line runs",
@@ -469,7 +468,7 @@ fn command(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 if query {
                     return harmless(walk, run);
                 }
-                return walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+                return walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
             }
             Some(_) | None => break,
         }
@@ -477,7 +476,7 @@ fn command(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let Some((first, rest)) = rest.split_first() else { return harmless(walk, run) };
     match first.known_text() {
         Some(name) => walk.run(&run.renamed(name, rest)),
-        None => walk.add(Label::Unknown, run.name, &first.span, "the command is not known before the line runs"),
+        None => walk.add(Effect::Unknown, run.name, &first.span, "the command is not known before the line runs"),
     }
 }
 
@@ -487,8 +486,8 @@ fn kill(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let queries = matches!(first, Some("-l" | "-L" | "-0" | "--list" | "--table" | "--help" | "--version"))
         || matches!((first, second), (Some("-s" | "-n"), Some("0" | "EXIT")));
     if queries {
-        walk.add(Label::ReadOnly, run.name, &run.span, "asks about signals or processes");
+        walk.add(Effect::ReadOnly, run.name, &run.span, "asks about signals or processes");
     } else {
-        walk.add(Label::Destructive, run.name, &run.span, "ends processes");
+        walk.add(Effect::Destructive, run.name, &run.span, "ends processes");
     }
 }

@@ -6,7 +6,7 @@ use super::parse::Parser;
 use super::reduce;
 use super::syntax::{Arithmetic, Assignment, ConditionToken, Parameter, Part, Script, Word};
 use super::walk::Walk;
-use super::{Label, environment, jobs};
+use super::{Effect, environment, jobs};
 
 impl<'s> Walk<'s, '_> {
     /// An assignment whose value is an expression, or text that is expanded later.
@@ -18,7 +18,7 @@ impl<'s> Walk<'s, '_> {
         let harmless = environment::is_integer(&assignment.name) && assignment.values.iter().all(is_number);
         if environment::is_evaluated(&assignment.name) || environment::is_integer(&assignment.name) && !harmless {
             let why = format!("the shell evaluates `{}`", interlock_core::display(&assignment.name));
-            self.add(Label::Unknown, "", &assignment.span, why);
+            self.add(Effect::Unknown, "", &assignment.span, why);
         }
     }
 
@@ -44,7 +44,7 @@ impl<'s> Walk<'s, '_> {
                     Part::Text { .. } | Part::Arithmetic(_) | Part::Process(_) => false,
                 });
                 if armed {
-                    self.add(Label::Unknown, "", &word.span, "a value is evaluated as an expression");
+                    self.add(Effect::Unknown, "", &word.span, "a value is evaluated as an expression");
                 }
             }
         }
@@ -78,10 +78,10 @@ impl<'s> Walk<'s, '_> {
 
     pub(super) fn parameter(&mut self, parameter: &'s Parameter, span: &Range<usize>) {
         if parameter.evaluated {
-            self.add(Label::Unknown, "", span, "a value is expanded once more");
+            self.add(Effect::Unknown, "", span, "a value is expanded once more");
         }
         if parameter.indirect && self.names_anything(&parameter.name) {
-            self.add(Label::Unknown, "", span, "a value names what is expanded");
+            self.add(Effect::Unknown, "", span, "a value names what is expanded");
         }
         if let Some(rest) = &parameter.rest {
             self.word(rest);
@@ -106,7 +106,7 @@ impl<'s> Walk<'s, '_> {
     pub(super) fn expression(&mut self, arithmetic: &Arithmetic) {
         let span = &arithmetic.span;
         if arithmetic.odd {
-            return self.add(Label::Unknown, "", span, "an expression that is not plain");
+            return self.add(Effect::Unknown, "", span, "an expression that is not plain");
         }
         let parameters = arithmetic.parts.iter().filter_map(|part| match part {
             Part::Parameter(parameter) if !parameter.counts => Some(parameter.name.as_str()),
@@ -116,10 +116,10 @@ impl<'s> Walk<'s, '_> {
         });
         let names: Vec<&str> = arithmetic.names.iter().map(String::as_str).chain(parameters).collect();
         if names.iter().any(|name| self.values.is_armed(name)) {
-            return self.add(Label::Unknown, "", span, "a value is evaluated as an expression");
+            return self.add(Effect::Unknown, "", span, "a value is evaluated as an expression");
         }
         if arithmetic.parts.iter().any(prints_anything) {
-            return self.add(Label::Unknown, "", span, "output is evaluated as an expression");
+            return self.add(Effect::Unknown, "", span, "output is evaluated as an expression");
         }
         if arithmetic.assigns {
             names.iter().for_each(|name| self.sets(name, span));
@@ -145,7 +145,7 @@ impl<'s> Walk<'s, '_> {
             None if is_name && subscript.is_empty() => {}
             Some("@" | "*") if is_name => {}
             Some(inner) if is_name && !self.values.is_keyed(name) => self.expression_text(inner, command, span),
-            Some(_) | None => self.add(Label::Unknown, command, span, "text that is evaluated a second time"),
+            Some(_) | None => self.add(Effect::Unknown, command, span, "text that is evaluated a second time"),
         }
     }
 
@@ -156,7 +156,7 @@ impl<'s> Walk<'s, '_> {
         match parser.arithmetic("))") {
             // The shell expanded the word already; what is still an expansion is evaluated a second time.
             Ok(found) if found.parts.is_empty() && parser.cursor.peek().is_none() => self.expression(&found),
-            Ok(_) | Err(_) => self.add(Label::Unknown, command, span, "text that is evaluated a second time"),
+            Ok(_) | Err(_) => self.add(Effect::Unknown, command, span, "text that is evaluated a second time"),
         }
     }
 
@@ -202,7 +202,7 @@ impl<'s> Walk<'s, '_> {
                     parameters.into_iter().any(|parameter| !parameter.counts && self.values.is_armed(&parameter.name))
                         || word.parts.iter().any(prints_anything);
                 if armed || literal {
-                    self.add(Label::Unknown, "[[", span, "a value is evaluated as an expression");
+                    self.add(Effect::Unknown, "[[", span, "a value is evaluated as an expression");
                 }
             }
         }
@@ -212,7 +212,7 @@ impl<'s> Walk<'s, '_> {
     pub(super) fn names_variable(&mut self, word: Option<&Word>, span: &Range<usize>) {
         match word.and_then(Word::text) {
             Some(text) => self.variable_text(&text, "[[", span),
-            None => self.add(Label::Unknown, "[[", span, "text that is evaluated a second time"),
+            None => self.add(Effect::Unknown, "[[", span, "text that is evaluated a second time"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `find` and `fd`: the expression decides.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 use super::wrappers::with_placeholder;
@@ -39,7 +39,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             if argument.has_glob && !argument.prefix().starts_with('-') && !argument.may_become(ACTIONS) {
                 continue;
             }
-            walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
+            walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
             continue;
         };
         let newer = text.len() == 8 && text.starts_with("-newer");
@@ -51,11 +51,11 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             !matches!(text, "-H" | "-L" | "-P" | "-D" | "-X" | "-x" | "-s" | "-E") && !text.starts_with("-O");
         in_paths &= !starts_expression;
         match text {
-            "-delete" => walk.add(Label::Destructive, run.name, &argument.span, "deletes what it finds"),
+            "-delete" => walk.add(Effect::Destructive, run.name, &argument.span, "deletes what it finds"),
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 match run.arguments.get(at) {
                     Some(file) => walk.writes(file, run.name, &file.span),
-                    None => walk.add(Label::Write, run.name, &argument.span, "writes a file"),
+                    None => walk.add(Effect::Write, run.name, &argument.span, "writes a file"),
                 }
                 at = at.saturating_add(if text == "-fprintf" { 2 } else { 1 });
             }
@@ -72,18 +72,18 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                     operand.known_text().is_some() || operand.has_glob && !operand.may_become(ACTIONS)
                 };
                 if operand.is_some_and(|operand| !is_known(operand)) {
-                    walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known");
+                    walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known");
                 }
                 at = at.saturating_add(1);
             }
             _ if ALONE.contains(&text) || text.starts_with("-O") => {}
             _ if !is_expression => {
-                walk.add(Label::Unknown, run.name, &argument.span, "a part of the expression that is not known");
+                walk.add(Effect::Unknown, run.name, &argument.span, "a part of the expression that is not known");
             }
-            _ => walk.add(Label::Unknown, run.name, &argument.span, "a test or action that is not known"),
+            _ => walk.add(Effect::Unknown, run.name, &argument.span, "a test or action that is not known"),
         }
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "looks for files");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "looks for files");
 }
 
 /// Where the command of `-exec` ends: at `;`, or at `+` after `{}`.
@@ -102,10 +102,10 @@ fn end_of_command(arguments: &[Argument]) -> usize {
 
 fn executes(walk: &mut Walk<'_, '_>, run: &Run<'_>, action: &Argument, command: &[Argument]) {
     if command.is_empty() {
-        return walk.add(Label::Unknown, run.name, &action.span, "a command is missing");
+        return walk.add(Effect::Unknown, run.name, &action.span, "a command is missing");
     }
     if command.first().and_then(Argument::known_text).is_some_and(|name| name.contains("{}")) {
-        return walk.add(Label::Unknown, run.name, &action.span, "runs what it finds");
+        return walk.add(Effect::Unknown, run.name, &action.span, "runs what it finds");
     }
     // What is found begins with the path it was found under, so it is no option.
     let command = with_placeholder(walk, run, command, "{}", false);
@@ -119,7 +119,7 @@ pub(super) fn fd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         at = at.saturating_add(1);
         let Some(text) = argument.known_text() else {
             if argument.may_be_option {
-                walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
+                walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
             }
             continue;
         };
@@ -142,7 +142,7 @@ pub(super) fn fd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         executes(walk, run, argument, &command);
         at = at.saturating_add(end).saturating_add(1);
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "looks for files");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "looks for files");
 }
 
 /// `-e x`: a bundle whose first letter takes the rest for its own.

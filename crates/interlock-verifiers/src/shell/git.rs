@@ -4,38 +4,22 @@ use super::git_settings::global_options;
 use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::{self, Spec};
+use super::traits::Fact;
 use super::walk::{Run, Walk};
-use super::{GitPrograms, Hooks, Label, git_config, special};
+use super::{Effect, GitBlame, GitPrograms, Hooks, git_config, programs};
 
-use Label::{Destructive, Network, ReadOnly, Unknown, Write};
+use Effect::{Destructive, Network, ReadOnly, Unknown, Write};
 
 /// What is taken for granted where nobody read the repository's configuration.
 const PLAIN: &str = "plain repository";
 
-/// Subcommands that run hooks as a matter of course.
-#[rustfmt::skip]
-const HOOKED: &[&str] = &[
-    "commit", "merge", "pull", "push", "checkout", "switch", "rebase", "am", "cherry-pick", "revert", "worktree",
-    "clone", "gc", "maintenance", "fetch", "submodule", "stash", "receive-pack",
-];
-/// Subcommands that read, and write the index anew where it is out of date: there is a hook for that.
-const INDEXING: &[&str] = &["status", "diff", "describe", "diff-files", "diff-index", "ls-files", "grep", "blame"];
-
-/// Subcommands that merge, and take the name of a strategy, which is a program.
-const MERGING: &[&str] = &["merge", "pull", "rebase", "cherry-pick", "revert", "am"];
 /// The strategies that git itself has.
 const STRATEGIES: [&str; 7] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree", "theirs"];
 /// Tasks of maintenance that stay within the repository.
+#[rustfmt::skip]
 const LOCAL_TASKS: [&str; 9] = [
-    "gc",
-    "commit-graph",
-    "loose-objects",
-    "incremental-repack",
-    "pack-refs",
-    "reflog-expire",
-    "worktree-prune",
-    "rerere-gc",
-    "geometric-repack",
+    "gc", "commit-graph", "loose-objects", "incremental-repack", "pack-refs", "reflog-expire", "worktree-prune",
+    "rerere-gc", "geometric-repack",
 ];
 
 /// Runs `git`.
@@ -43,8 +27,8 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     match &walk.setting.git {
         None => walk.assume(PLAIN),
         Some(GitPrograms { always: Some(setting), .. }) => {
-            let why = format!("the repository's configuration names a program: `{setting}`");
-            walk.add(Unknown, run.name, &run.span, why);
+            let blame = GitBlame::Program(setting.clone());
+            walk.blame(Unknown, run.name, &run.span, blame);
         }
         Some(GitPrograms { always: None, .. }) => {}
     }
@@ -61,9 +45,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let effect = if arguments.first().and_then(Argument::known_text) == Some("-h") { ReadOnly } else { Unknown };
         return walk.add(effect, &whole, &run.span, "prints help");
     }
-    let from = walk.findings.effects.len();
+    let from = walk.findings.causes.len();
     judge(walk, name, &whole, arguments, run);
-    let found = walk.findings.effects.iter().skip(from).map(|found| found.effect);
+    let found = walk.findings.causes.iter().skip(from).map(|found| found.effect);
     let effect = found.max().unwrap_or(ReadOnly);
     configured(walk, name, &whole, run, effect);
 }
@@ -91,14 +75,14 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         "restore" if given.is_staged() => {
             walk.add(Write, whole, &run.span, "changes the index");
         }
-        "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.has(None, "cached") => {
+        "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.has("--cached") => {
             walk.add(Write, whole, &run.span, "changes the index");
         }
-        _ if spec.has_verbs() => special::by_verb(walk, run, spec, &given.call, arguments, whole),
-        _ => special::judge(walk, run, spec, &given.call, arguments, whole),
+        _ if spec.has_verbs() => programs::by_verb(walk, run, spec, &given.call, arguments, whole),
+        _ => programs::judge(walk, run, spec, &given.call, arguments, whole),
     }
     match name {
-        "branch" if given.has(Some('d'), "delete") && given.has(Some('f'), "force") => {
+        "branch" if given.has("-d --delete") && given.has("-f --force") => {
             walk.add(Destructive, whole, &run.span, "deletes a branch, merged or not");
         }
         "checkout" if replaces_files(&given) => {
@@ -113,7 +97,7 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
             let words: Vec<&str> = arguments.iter().skip(1).map(Argument::skeleton).collect();
             walk.partly(&words.join(" "), &run.span);
         }
-        _ if MERGING.contains(&name) && has_own_strategy(arguments) => {
+        _ if spec.traits.is(Fact::Merges) && has_own_strategy(arguments) => {
             walk.add(Unknown, whole, &run.span, "runs a program");
         }
         _ => {}
@@ -142,16 +126,17 @@ struct Given<'a> {
 
 impl Given<'_> {
     /// Whether an option is there, and its negation is not.
-    fn has(&self, letter: Option<char>, long: &str) -> bool {
-        let is_given = |letter, long: &str| !options::values(Some(self.spec), self.arguments, letter, long).is_empty();
-        is_given(letter, long) && !is_given(None, &format!("no-{long}"))
+    fn has(&self, options: &str) -> bool {
+        let is_given = |options: &str| options::has(Some(self.spec), self.arguments, options);
+        let long = options.split_ascii_whitespace().find_map(|option| option.strip_prefix("--"));
+        is_given(options) && !long.is_some_and(|long| is_given(&format!("--no-{long}")))
     }
 
     /// Whether `git restore` leaves the tree alone.
     fn is_staged(&self) -> bool {
         let call = &self.call;
-        let worktree = options::values(Some(self.spec), self.arguments, Some('W'), "worktree");
-        self.has(Some('S'), "staged") && worktree.is_empty() && !call.has_unlisted && call.effects.is_empty()
+        let is_of_tree = options::has(Some(self.spec), self.arguments, "-W --worktree");
+        self.has("-S --staged") && !is_of_tree && !call.has_unlisted && call.effects.is_empty()
     }
 
     /// What stands behind `--`.
@@ -182,17 +167,18 @@ fn runs_hook(subcommand: &str, hook: &str) -> bool {
 }
 
 /// What the configuration makes of a subcommand.
-fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Label) {
+fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, effect: Effect) {
     let Some(git) = &walk.setting.git else { return };
     let alias = git.aliases.contains(&name.to_ascii_lowercase());
+    let traits = table::git_traits(name);
     let is_hooked = |hooks: &&Hooks| {
         let present = hooks.present.as_ref();
         let runs = present.is_none_or(|present| present.iter().any(|hook| runs_hook(name, hook)));
-        let is_loose = !hooks.are_guarded && (effect > ReadOnly || INDEXING.contains(&name));
-        HOOKED.contains(&name) && runs || is_loose
+        let is_loose = !hooks.are_guarded && (effect > ReadOnly || traits.is(Fact::Indexes));
+        traits.is(Fact::Hooked) && runs || is_loose
     };
     let hooks = git.hooks.as_ref().filter(is_hooked).map(|hooks| hooks.setting.clone());
-    let stays = super::unnamed::texts(run.arguments).any(|text| text == "--no-lazy-fetch");
+    let stays = options::has_any(run.arguments, "--no-lazy-fetch");
     let needs_objects = !matches!(name, "config" | "version" | "help" | "init");
     let fetches = git.fetches.clone().filter(|_| needs_objects && !stays);
     if alias {
@@ -200,10 +186,10 @@ fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, e
         walk.add(Unknown, whole, &run.span, why);
     }
     if let Some(setting) = hooks {
-        walk.add(Unknown, whole, &run.span, format!("runs hooks of the project: `{setting}`"));
+        walk.blame(Unknown, whole, &run.span, GitBlame::Hooks(setting));
     }
     if let Some(setting) = fetches {
-        walk.add(Network, whole, &run.span, format!("fetches objects that are missing: `{setting}`"));
+        walk.blame(Network, whole, &run.span, GitBlame::Fetch(setting));
     }
 }
 
@@ -233,7 +219,7 @@ fn has_own_strategy(arguments: &[Argument]) -> bool {
 }
 
 /// `git maintenance`: tasks in the repository; what fetches beforehand; jobs that run later.
-fn maintenance(arguments: &[Argument]) -> (Label, &'static str) {
+fn maintenance(arguments: &[Argument]) -> (Effect, &'static str) {
     let verb = arguments.first().and_then(Argument::known_text);
     if verb != Some("run") {
         let is_query = verb == Some("is-needed");
@@ -263,7 +249,7 @@ fn clone(walk: &mut Walk<'_, '_>, whole: &str, given: &Given<'_>, run: &Run<'_>)
     if source.is_some_and(local) && call.effects.is_empty() {
         return walk.add(Write, whole, &run.span, "copies a local repository");
     }
-    special::judge(walk, run, given.spec, call, given.arguments, whole);
+    programs::judge(walk, run, given.spec, call, given.arguments, whole);
 }
 
 /// `git push`: with force, or with a refspec that forces or deletes.
@@ -285,8 +271,7 @@ fn replaces_files(given: &Given<'_>) -> bool {
     if !given.behind_dashes().is_empty() {
         return true;
     }
-    let makes = [(Some('b'), ""), (Some('B'), ""), (None, "orphan"), (Some('t'), "track"), (Some('d'), "detach")];
-    if makes.iter().any(|(letter, long)| given.has(*letter, long)) {
+    if ["-b", "-B", "--orphan", "-t --track", "-d --detach"].iter().any(|options| given.has(options)) {
         return false;
     }
     match given.call.operands.as_slice() {

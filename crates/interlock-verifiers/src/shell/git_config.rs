@@ -1,11 +1,11 @@
 //! `git config`: which settings it reads, and which it changes.
 
-use super::Label;
+use super::Effect;
 use super::git_settings::names_program;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
-use Label::{ReadOnly, Unknown, Write};
+use Effect::{ReadOnly, Unknown, Write};
 
 /// Options that are followed by a word of their own.
 const WITH_VALUE: [&str; 10] =
@@ -28,10 +28,6 @@ const PLAIN: [&str; 21] = [
 ];
 /// Sections without which nothing runs that did not run before.
 const PLAIN_SECTIONS: [&str; 8] = ["branch", "remote", "submodule", "user", "color", "advice", "lfs", "gitflow"];
-
-/// Files outside of any project that options name.
-const ELSEWHERE: [(&str, &[&str]); 2] =
-    [("--global", &["~/.gitconfig", "~/.config/git/config"]), ("--system", &["/etc/gitconfig"])];
 
 /// What a call is about.
 #[derive(Debug, Default)]
@@ -114,7 +110,7 @@ impl<'a> Given<'a> {
     }
 }
 
-pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'_>) -> (Label, &'static str) {
+pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'_>) -> (Effect, &'static str) {
     let mut given = Given::of(arguments);
     given.take_verb();
     if given.edits {
@@ -134,7 +130,7 @@ pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'
         let path = file.known_text().and_then(|text| text.split_once('=')).map(|(_, path)| path);
         let named = path.filter(|_| file.prefix().starts_with('-'));
         let named = named.map(|path| Argument::known(path, file.span.clone()));
-        super::special::arms(walk, named.as_ref().unwrap_or(file), "git config");
+        super::programs::arms(walk, named.as_ref().unwrap_or(file), "git config");
     }
     let key = given.operands.first().and_then(|operand| operand.known_text());
     match (given.section, key) {
@@ -148,11 +144,4 @@ pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'
         (None, Some(key)) if !names_program(key) && !given.may_have_options => (Write, "changes settings"),
         (Some(Section::Removed) | None, _) => (Unknown, "a setting that can name a program"),
     }
-}
-
-/// The files outside of the project that a call changes without naming them.
-pub(super) fn elsewhere(arguments: &[Argument]) -> Vec<String> {
-    let texts: Vec<&str> = super::unnamed::texts(arguments).collect();
-    let files = ELSEWHERE.iter().filter(|(option, _)| texts.contains(option)).flat_map(|(_, files)| files.iter());
-    files.map(|file| (*file).to_owned()).collect()
 }

@@ -1,11 +1,48 @@
 //! What stands between `git` and its subcommand, and which settings name a program.
 
-use super::Label;
+use super::Effect;
 use super::paths::normalise;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
-use Label::{ReadOnly, Unknown};
+use Effect::{ReadOnly, Unknown};
+
+/// Options before the subcommand that change how things look, or how paths are read.
+#[rustfmt::skip]
+const PLAIN_OPTIONS: &[&str] = &[
+    "--no-pager", "-P", "-p", "--paginate", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs",
+    "--noglob-pathspecs", "--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice",
+];
+
+/// Settings that change how things look, and nothing else.
+#[rustfmt::skip]
+const PLAIN_SETTINGS: &[&str] = &[
+    "core.quotepath", "core.abbrev", "core.autocrlf", "core.safecrlf", "core.ignorecase", "core.precomposeunicode",
+    "core.filemode", "core.whitespace", "core.longpaths", "core.preloadindex", "core.untrackedcache", "diff.renames",
+    "diff.renamelimit", "diff.algorithm", "diff.context", "diff.colormoved", "diff.mnemonicprefix", "diff.noprefix",
+    "diff.wserrorhighlight", "diff.indentheuristic", "diff.submodule", "diff.ignoresubmodules", "merge.conflictstyle",
+    "merge.renames", "rerere.enabled", "init.defaultbranch", "gc.auto", "protocol.version", "pull.rebase",
+    "push.default", "fetch.prune", "rebase.autostash", "tag.sort", "branch.sort", "versionsort.suffix",
+    "commit.verbose", "core.commentchar", "safe.directory", "core.symlinks", "format.pretty",
+];
+
+/// Sections whose settings can name programs, or where those come from.
+#[rustfmt::skip]
+const PROGRAM_SECTIONS: &[&str] = &[
+    "alias", "pager", "credential", "gpg", "include", "includeif", "filter", "difftool", "mergetool", "url",
+    "uploadpack", "receive", "sendemail", "trailer", "browser", "man", "instaweb", "gui", "guitool", "web", "hook",
+    "protocol", "http", "extensions", "bundle", "maintenance", "tar", "imap", "ssh", "trace2", "safe",
+];
+
+/// The last words of settings that can, whatever their section is.
+#[rustfmt::skip]
+const PROGRAM_SETTINGS: &[&str] = &[
+    "command", "textconv", "driver", "cmd", "uploadpack", "receivepack", "vcs", "editor", "pager", "sshcommand",
+    "fsmonitor", "hookspath", "askpass", "external", "gitproxy", "attributesfile", "worktree", "templatedir",
+    "alternaterefscommand", "difffilter", "update", "proxy", "program", "helper", "excludesfile",
+    "fsmonitorhookversion", "tool", "path", "custompath", "logwindowcommand", "promisor", "partialclonefilter",
+    "bundleuri", "bundlecreationtoken", "ignorerevsfile", "showsignature",
+];
 
 /// Options before the subcommand. Hands back where it is.
 pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<usize> {
@@ -98,18 +135,7 @@ fn read_options(walk: &mut Walk<'_, '_>, run: &Run<'_>, named: &mut Named) -> Op
                     walk.add(Unknown, run.name, &argument.span, "a setting that can name a program");
                 }
             }
-            "--no-pager"
-            | "-P"
-            | "-p"
-            | "--paginate"
-            | "--no-replace-objects"
-            | "--literal-pathspecs"
-            | "--glob-pathspecs"
-            | "--noglob-pathspecs"
-            | "--icase-pathspecs"
-            | "--no-optional-locks"
-            | "--no-lazy-fetch"
-            | "--no-advice" => {}
+            _ if PLAIN_OPTIONS.contains(&text) => {}
             "--bare" => named.is_bare = true,
             "--exec-path" | "--html-path" | "--man-path" | "--info-path" | "--version" | "-v" | "--help" | "-h" => {
                 walk.add(ReadOnly, run.name, &run.span, "asks for a version, a path or help");
@@ -133,53 +159,11 @@ fn is_plain_setting(setting: &str) -> bool {
     let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
     let key = key.to_ascii_lowercase();
     let prefixes = ["color.", "advice.", "user.", "log.", "i18n.", "column.", "status.", "blame.", "grep.linenumber"];
-    let names = [
-        "core.quotepath",
-        "core.abbrev",
-        "core.autocrlf",
-        "core.safecrlf",
-        "core.ignorecase",
-        "core.precomposeunicode",
-        "core.filemode",
-        "core.whitespace",
-        "core.longpaths",
-        "core.preloadindex",
-        "core.untrackedcache",
-        "diff.renames",
-        "diff.renamelimit",
-        "diff.algorithm",
-        "diff.context",
-        "diff.colormoved",
-        "diff.mnemonicprefix",
-        "diff.noprefix",
-        "diff.wserrorhighlight",
-        "diff.indentheuristic",
-        "diff.submodule",
-        "diff.ignoresubmodules",
-        "merge.conflictstyle",
-        "merge.renames",
-        "rerere.enabled",
-        "init.defaultbranch",
-        "gc.auto",
-        "protocol.version",
-        "pull.rebase",
-        "push.default",
-        "fetch.prune",
-        "rebase.autostash",
-        "tag.sort",
-        "branch.sort",
-        "versionsort.suffix",
-        "commit.verbose",
-        "core.commentchar",
-        "safe.directory",
-        "core.symlinks",
-        "format.pretty",
-    ];
     let off = ["commit.gpgsign", "tag.gpgsign", "core.fsmonitor", "log.showsignature", "commit.gpgSign"];
     let plain = prefixes.iter().any(|prefix| key.starts_with(prefix)) && key != "log.showsignature";
     let switched_off = (off.contains(&key.as_str()) || key.starts_with("pager."))
         && matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0");
-    !value.starts_with('!') && (plain || names.contains(&key.as_str()) || switched_off)
+    !value.starts_with('!') && (plain || PLAIN_SETTINGS.contains(&key.as_str()) || switched_off)
 }
 
 /// Whether a key of the configuration can name a program, or where programs come from.
@@ -187,76 +171,5 @@ pub(super) fn names_program(key: &str) -> bool {
     let key = key.to_ascii_lowercase();
     let section = key.split('.').next().unwrap_or("");
     let last = key.rsplit('.').next().unwrap_or("");
-    let sections = [
-        "alias",
-        "pager",
-        "credential",
-        "gpg",
-        "include",
-        "includeif",
-        "filter",
-        "difftool",
-        "mergetool",
-        "url",
-        "uploadpack",
-        "receive",
-        "sendemail",
-        "trailer",
-        "browser",
-        "man",
-        "instaweb",
-        "gui",
-        "guitool",
-        "web",
-        "hook",
-        "protocol",
-        "http",
-        "extensions",
-        "bundle",
-        "maintenance",
-        "tar",
-        "imap",
-        "ssh",
-        "trace2",
-        "safe",
-    ];
-    let names = [
-        "command",
-        "textconv",
-        "driver",
-        "cmd",
-        "uploadpack",
-        "receivepack",
-        "vcs",
-        "editor",
-        "pager",
-        "sshcommand",
-        "fsmonitor",
-        "hookspath",
-        "askpass",
-        "external",
-        "gitproxy",
-        "attributesfile",
-        "worktree",
-        "templatedir",
-        "alternaterefscommand",
-        "difffilter",
-        "update",
-        "proxy",
-        "program",
-        "helper",
-        "excludesfile",
-        "fsmonitorhookversion",
-        "tool",
-        "path",
-        "custompath",
-        "logwindowcommand",
-        "promisor",
-        "partialclonefilter",
-        "bundleuri",
-        "bundlecreationtoken",
-        "ignorerevsfile",
-        "showsignature",
-    ];
-    sections.contains(&section) || names.contains(&last)
+    PROGRAM_SECTIONS.contains(&section) || PROGRAM_SETTINGS.contains(&last)
 }

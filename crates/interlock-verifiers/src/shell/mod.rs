@@ -1,35 +1,43 @@
 //! Command lines: what does this one do, at worst?
 //!
 //! A real grammar first, then the effects of each simple command, on every branch. Nothing is run, nothing is looked up
-//! on the machine. What is not understood is [`Label::Unknown`].
+//! on the machine. What is not understood is [`Effect::Unknown`].
 //!
 //! | to find | look in |
 //! |---|---|
-//! | the grammar of bash | `parse.rs`, `simple.rs`, `compound.rs`, `documents.rs`, `word.rs`, `syntax.rs` |
-//! | from words to arguments | `braces.rs`, `values.rs`, `reduce.rs` |
-//! | the effects of a script | `walk.rs`, `jobs.rs`, `expand.rs`, `effort.rs` |
-//! | builtins of the shell | `builtins.rs` |
-//! | commands with a language of their own, wrappers, shells | `special.rs` and the files it names |
-//! | subcommands of git | `git.toml`; what no table can tell: `git.rs`, `git_config.rs`, `git_settings.rs` |
+//! | **the grammar of bash** | |
+//! | commands, pipes, loops, redirects | `parse.rs`, `simple.rs`, `compound.rs`, `documents.rs` (here-documents) |
+//! | one word with its quotes and expansions | `word.rs`; as data: `syntax.rs` |
+//! | from words to arguments | `braces.rs`, `values.rs` (what variables hold), `reduce.rs` |
+//! | **effects** | |
+//! | of a script: every command on every branch | `walk.rs`, `jobs.rs`, `expand.rs`; how much work that is: `effort.rs` |
+//! | of builtins, and what variables reach | `builtins.rs`, `environment.rs` |
+//! | of programs | `programs.rs`: by the table, or by the code for a language |
+//! | the table of commands | `commands.toml`, read by `table.rs`; what is known beside effects: `traits.rs` |
+//! | options, read by a command's own grammar | `options.rs` |
+//! | languages | `sed.rs`, `awk.rs`, `find.rs`, `tar.rs`, `ssh.rs`, `shells.rs`, `wrappers.rs` (`env`, `xargs` …) |
+//! | git | `git.toml`, `git.rs`; settings: `git_config.rs`, `git_settings.rs`; what it touches: `git_touches.rs` |
 //! | who answers for a version | `versions.rs` |
-//! | all other commands | `commands.toml`, `table.rs`, `options.rs` |
-//! | what a path means | `paths.rs` |
-//! | what workflows ask about lines | `judge.rs` |
-//! | words, paths and hosts for policy | `words.rs`, `unnamed.rs`, `lists.rs`, `composed.rs`, `printed.rs` |
+//! | what it means to write to a path | `paths.rs` |
+//! | **what others ask** | |
+//! | policy: words, paths and hosts of a line | `policy_words.rs` |
+//! | paths that the line does not name | `unnamed_files.rs`, `made_names.rs` (put together), `credentials.rs` (printed) |
+//! | workflows | `workflow_judge.rs` |
 //!
 //! ```
-//! use interlock_verifiers::shell::{Label, Setting, classify};
+//! use interlock_core::call::Effect;
+//! use interlock_verifiers::shell::{Setting, classify};
 //!
 //! let setting = Setting::built_in().expect("the table is sound");
-//! assert_eq!(classify("grep -rn 'rm -rf' src | head", &setting).label, Label::ReadOnly);
-//! assert_eq!(classify("env nice r''m x", &setting).label, Label::Destructive);
+//! assert_eq!(classify("grep -rn 'rm -rf' src | head", &setting).label, Effect::ReadOnly);
+//! assert_eq!(classify("env nice r''m x", &setting).label, Effect::Destructive);
 //! ```
 
 mod awk;
 mod braces;
 mod builtins;
-mod composed;
 mod compound;
+mod credentials;
 mod cursor;
 mod documents;
 mod effort;
@@ -39,46 +47,46 @@ mod find;
 mod git;
 mod git_config;
 mod git_settings;
+mod git_touches;
 mod jobs;
-mod judge;
-mod lists;
+mod made_names;
 mod options;
 mod parse;
 mod paths;
-mod printed;
-mod prose;
+mod policy_words;
+mod programs;
 mod reduce;
 mod sed;
 mod shells;
 mod simple;
-mod special;
 mod ssh;
 mod syntax;
 mod table;
 mod tar;
-mod unnamed;
+mod traits;
+mod unnamed_files;
 mod values;
 mod versions;
 mod walk;
 mod word;
-mod words;
+mod workflow_judge;
 mod wrappers;
 
-use core::fmt;
 use core::ops::Range;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use interlock_core::action::{ActionText, Engine};
+use interlock_core::call::Effect;
 use interlock_core::json::quote;
 
 use crate::fuel::Fuel;
 use crate::ground::Ground;
-use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
+use crate::outcome::{Check, Outcome, Status, Verifier, text_of};
 
+pub use policy_words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 pub use table::Commands;
 pub use versions::{CHOOSING_ANY, choosing_files};
-pub use words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
 pub const VERSION: u32 = 1;
@@ -86,81 +94,59 @@ pub const VERSION: u32 = 1;
 /// The longest text that is read, in bytes.
 pub const TEXT_BYTES_MAX: usize = 262_144;
 
-/// What a command does, from the mildest to the strictest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Label {
-    /// Reads.
-    ReadOnly,
-    /// Changes files or settings.
-    Write,
-    /// Reaches other machines.
-    Network,
-    /// May do anything: not understood, or runs what cannot be seen here.
-    #[default]
-    Unknown,
-    /// Destroys.
-    Destructive,
-}
-
-impl Label {
-    /// All of them, in order.
-    pub const ALL: [Label; 5] = [Label::ReadOnly, Label::Write, Label::Network, Label::Unknown, Label::Destructive];
-
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Label::ReadOnly => "read_only",
-            Label::Write => "write",
-            Label::Network => "network",
-            Label::Unknown => "unknown",
-            Label::Destructive => "destructive",
-        }
-    }
-
-    /// The label with this name.
-    pub fn parse(text: &str) -> Option<Label> {
-        Label::ALL.into_iter().find(|label| label.as_str() == text)
-    }
-
-    /// The risk of an action that does this.
-    pub fn risk(self) -> Risk {
-        match self {
-            Label::ReadOnly => Risk::Low,
-            Label::Write => Risk::Medium,
-            Label::Network | Label::Unknown => Risk::High,
-            Label::Destructive => Risk::Critical,
-        }
-    }
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
-/// One thing a line does.
+/// One effect of a line, and the part of the line that causes it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Effect {
-    /// What.
-    pub effect: Label,
-    /// The command that does it.
+pub struct Cause {
+    /// The effect.
+    pub effect: Effect,
+    /// The command that has it; empty if it is no command's.
     pub command: String,
-    /// Where it stands, in bytes of the text.
+    /// Where that stands, in bytes of the text.
     pub span: Range<usize>,
-    /// Why it is so.
+    /// Why it is so: a sentence for people, which nothing is decided by.
     pub why: Cow<'static, str>,
+    /// What outside of the line is to blame, if something is.
+    pub blame: Option<GitBlame>,
+}
+
+/// A setting of git by which a line does what it does not say, the strictest kind first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum GitBlame {
+    /// It names a program that git runs.
+    Program(String),
+    /// It names hooks that git runs.
+    Hooks(String),
+    /// It names where git fetches objects that are missing.
+    Fetch(String),
+}
+
+impl GitBlame {
+    /// The setting.
+    pub fn setting(&self) -> &str {
+        match self {
+            GitBlame::Program(setting) | GitBlame::Hooks(setting) | GitBlame::Fetch(setting) => setting,
+        }
+    }
+
+    /// Why it makes a line do what it does not say.
+    pub(super) fn why(&self) -> String {
+        match self {
+            GitBlame::Program(setting) => format!("the repository's configuration names a program: `{setting}`"),
+            GitBlame::Hooks(setting) => format!("runs hooks of the project: `{setting}`"),
+            GitBlame::Fetch(setting) => format!("fetches objects that are missing: `{setting}`"),
+        }
+    }
 }
 
 /// Everything a line does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Analysis {
     /// The strictest of the effects.
-    pub label: Label,
+    pub label: Effect,
     /// Every part of the line is understood. A line that destroys can have other parts that are not.
     pub understood: bool,
-    /// The effects in the order of the text.
-    pub effects: Vec<Effect>,
+    /// The effects with their causes, in the order of the text.
+    pub causes: Vec<Cause>,
     /// What the analysis takes for granted.
     pub assumes: Vec<&'static str>,
 }
@@ -267,7 +253,7 @@ impl Analysis {
     /// The label and the effects as one line of JSON.
     pub fn to_json(&self) -> String {
         let effects: Vec<String> = self
-            .effects
+            .causes
             .iter()
             .map(|found| {
                 format!(
@@ -285,9 +271,9 @@ impl Analysis {
         format!("{{\"label\":\"{}\",\"effects\":[{}]{assumes}}}", self.label, effects.join(","))
     }
 
-    /// The effect that decides: the first of the strictest.
-    pub fn deciding(&self) -> Option<&Effect> {
-        self.effects.iter().find(|found| found.effect == self.label)
+    /// The cause of the label: the first of the strictest.
+    pub fn deciding(&self) -> Option<&Cause> {
+        self.causes.iter().find(|found| found.effect == self.label)
     }
 }
 
@@ -313,9 +299,9 @@ impl Verifier for Shell {
                 // Nobody knows which of the two runs: the worse one counts.
                 let label = judge(query).label.max(judge(code).label);
                 let why = "a command line in `query` and another in `code`";
-                uncertain(label.max(Label::Unknown), why)
+                uncertain(label.max(Effect::Unknown), why)
             }
-            (None, None) => uncertain(Label::Unknown, "no command line in `query` or `code`"),
+            (None, None) => uncertain(Effect::Unknown, "no command line in `query` or `code`"),
         }
     }
 }
@@ -336,18 +322,18 @@ fn outcome(analysis: &Analysis) -> Outcome {
 }
 
 /// Not everything is understood; what is counts for the risk.
-fn uncertain(label: Label, why: &str) -> Outcome {
+fn uncertain(label: Effect, why: &str) -> Outcome {
     let mut checks = vec![Check::failed("understood", why)];
     // That nothing is destroyed is not known of a part that can do anything.
-    if label == Label::Destructive {
+    if label == Effect::Destructive {
         checks.push(destroys_nothing(label));
     }
     Outcome { risk: Some(label.risk()), ..Outcome::uncertain(checks) }
 }
 
-fn destroys_nothing(label: Label) -> Check {
+fn destroys_nothing(label: Effect) -> Check {
     const NAME: &str = "no_destructive_operations";
-    if label == Label::Destructive {
+    if label == Effect::Destructive {
         Check::failed(NAME, "a command destroys")
     } else {
         Check::passed(NAME, "nothing is destroyed")

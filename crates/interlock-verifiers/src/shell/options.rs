@@ -3,7 +3,7 @@
 //! What makes a call harmless counts only as long as nothing else in the call can take it back: its negation, another
 //! mode, an option that is not known here.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::table::{Does, Opt, Spec, Takes};
 
@@ -11,7 +11,7 @@ use super::table::{Does, Opt, Spec, Takes};
 #[derive(Debug, Default)]
 pub(super) struct Call<'a> {
     /// Options with an effect of their own: the effect, and which argument it is.
-    pub(super) effects: Vec<(Label, usize)>,
+    pub(super) effects: Vec<(Effect, usize)>,
     /// Arguments of options that name files which are written.
     pub(super) outputs: Vec<Argument>,
     /// An option makes the whole call read only, and nothing takes that back.
@@ -58,8 +58,8 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
             ended = !spec.is_endless;
             continue;
         }
-        let is_option = text.len() > 1 && text.starts_with('-') || text.len() > 1 && spec.options.contains_key(text);
-        if ended || !is_option {
+        let is_listed = || text.len() > 1 && spec.options.contains_key(text);
+        if ended || !is_option(text) && !is_listed() {
             if spec.dashless && here == 0 && !ended {
                 bundle(spec, text, arguments, here, &mut at, &mut call);
                 continue;
@@ -89,18 +89,60 @@ fn unlisted(spec: &Spec, here: usize, call: &mut Call<'_>) {
     call.is_taken_back = true;
     call.has_unlisted = true;
     if !spec.is_open {
-        call.effects.push((Label::Unknown, here));
+        call.effects.push((Effect::Unknown, here));
     }
 }
 
-/// The arguments of one option, wherever it is given: attached or the next word, in a bundle, abbreviated. `None` for one
-/// that is not known, or missing. Of an option without an argument, how often it is given.
-pub(super) fn values(
-    spec: Option<&Spec>,
-    arguments: &[Argument],
-    letter: Option<char>,
-    long: &str,
-) -> Vec<Option<String>> {
+/// The texts of arguments, as far as they are known.
+pub(super) fn texts(arguments: &[Argument]) -> impl Iterator<Item = &str> {
+    arguments.iter().map(|argument| argument.known_text().unwrap_or(argument.prefix()))
+}
+
+/// Whether a word begins as an option does.
+pub(super) fn is_option(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('-')
+}
+
+/// Whether a word is among the arguments that a column of the table means. There, `-x` is an option of one letter, alone
+/// or in a bundle; `first=` is the first word, `verb=` the first that is no option; `*` stands for any text, and alone for
+/// every call.
+pub(super) fn has_any(arguments: &[Argument], column: &str) -> bool {
+    let means = |pattern: &str| match pattern.split_once('=') {
+        _ if pattern == "*" => true,
+        Some(("first", pattern)) => texts(arguments).next().is_some_and(|text| is_like(pattern, text)),
+        Some(("verb", pattern)) => {
+            texts(arguments).find(|text| !is_option(text)).is_some_and(|text| is_like(pattern, text))
+        }
+        _ => texts(arguments).any(|text| match pattern.strip_prefix('-') {
+            Some(letter) if letter.len() == 1 => is_option(text) && !text.starts_with("--") && text.contains(letter),
+            Some(_) | None => is_like(pattern, text),
+        }),
+    };
+    column.split_ascii_whitespace().any(means)
+}
+
+/// Whether a text is as a pattern says, in which `*` stands for any text.
+pub(super) fn is_like(pattern: &str, text: &str) -> bool {
+    let Some((before, after)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut rest) = text.strip_prefix(before) else { return false };
+    let (middle, last) = after.rsplit_once('*').unwrap_or(("", after));
+    for piece in middle.split('*') {
+        let Some((_, behind)) = rest.split_once(piece) else { return false };
+        rest = behind;
+    }
+    rest.ends_with(last)
+}
+
+/// Whether one of some options is given, as the command's own grammar reads them.
+pub(super) fn has(spec: Option<&Spec>, arguments: &[Argument], options: &str) -> bool {
+    !options.is_empty() && !values(spec, arguments, options).is_empty()
+}
+
+/// The arguments of some options, wherever they are given: attached or the next word, in a bundle, abbreviated. `None`
+/// for one that is not known, or missing. Of an option without an argument, how often it is given.
+pub(super) fn values(spec: Option<&Spec>, arguments: &[Argument], options: &str) -> Vec<Option<String>> {
+    let wanted = || options.split_ascii_whitespace();
+    let is_letter = |letter: char| wanted().any(|option| option.len() == 2 && option.ends_with(letter));
     let mut found = Vec::new();
     let mut at = 0usize;
     while let Some(argument) = arguments.get(at) {
@@ -113,8 +155,10 @@ pub(super) fn values(
         }
         if let Some(option) = text.strip_prefix("--") {
             let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-            let is_another = name != long && spec.is_some_and(|spec| spec.options.contains_key(&format!("--{name}")));
-            let is_it = long.starts_with(name) && !is_another || name == long;
+            let is_listed = || spec.is_some_and(|spec| spec.options.contains_key(&format!("--{name}")));
+            let mut long = wanted().filter_map(|option| option.strip_prefix("--"));
+            let is_it =
+                long.clone().any(|long| long == name) || long.any(|long| long.starts_with(name)) && !is_listed();
             if is_it {
                 found.push(match value {
                     Some(value) => is_whole.then(|| value.to_owned()),
@@ -130,7 +174,7 @@ pub(super) fn values(
         let mut letters = bundle.chars();
         while let Some(one) = letters.next() {
             let attached = letters.as_str();
-            if Some(one) == letter {
+            if is_letter(one) {
                 found.push(match attached {
                     "" if is_whole => next(),
                     attached => is_whole.then(|| attached.to_owned()),
@@ -146,6 +190,65 @@ pub(super) fn values(
         }
     }
     found
+}
+
+/// An option that was given, with its argument.
+pub(super) type Leading = (String, Option<Argument>);
+
+/// The options before the operands of a call, and where those begin; nothing if there is an option that is not listed, or
+/// may be.
+pub(super) fn leading(spec: &Spec, arguments: &[Argument]) -> Option<(usize, Vec<Leading>)> {
+    let mut found = Vec::new();
+    let mut at = 0usize;
+    while let Some(argument) = arguments.get(at) {
+        let text = match argument.known_text() {
+            Some(text) => text,
+            None if argument.splits => return None,
+            None if argument.prefix().starts_with("--") && argument.prefix().contains('=') => argument.prefix(),
+            None if argument.may_be_option => return None,
+            None => break,
+        };
+        if text == "--" {
+            at = at.saturating_add(1);
+            break;
+        }
+        if !is_option(text) {
+            break;
+        }
+        at = at.saturating_add(1);
+        let next = || {
+            let next = arguments.get(at).cloned();
+            at = at.saturating_add(1);
+            next
+        };
+        if text.starts_with("--") {
+            let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
+            let attached = attached.map(|value| match argument.known_text() {
+                Some(_) => Argument::known(value, argument.span.clone()),
+                None => Argument::unknown(argument.span.clone()),
+            });
+            let value = match spec.options.get(name)?.takes {
+                Takes::Argument => attached.or_else(next),
+                Takes::Nothing | Takes::MaybeAttached => attached,
+            };
+            found.push((name.to_owned(), value));
+            continue;
+        }
+        let mut letters = text.get(1..).unwrap_or("").chars();
+        while let Some(letter) = letters.next() {
+            let option = format!("-{letter}");
+            if spec.options.get(&option)?.takes == Takes::Argument {
+                let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
+                let value = attached.map(|attached| Argument::known(attached, argument.span.clone()));
+                found.push((option, value.or_else(next)));
+                break;
+            }
+            found.push((option, None));
+        }
+    }
+    // A value that becomes several words is the command.
+    let splits = |(_, value): &Leading| value.as_ref().is_some_and(|value| value.splits);
+    (!found.iter().any(splits)).then_some((at, found))
 }
 
 /// Whether the beginning of an argument is an option that takes the rest for its own.
@@ -302,12 +405,12 @@ fn next_value(arguments: &[Argument], at: &mut usize, call: &mut Call<'_>) -> Op
 
 fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
     match option.does {
-        Does::Effect(Label::ReadOnly) => {}
+        Does::Effect(Effect::ReadOnly) => {}
         Does::Effect(label) => call.effects.push((label, here)),
-        Does::Asks => call.effects.push((Label::Unknown, here)),
+        Does::Asks => call.effects.push((Effect::Unknown, here)),
         Does::WritesArgument => match value {
             Some(value) => call.outputs.push(value),
-            None => call.effects.push((Label::Write, here)),
+            None => call.effects.push((Effect::Write, here)),
         },
         // Programs that work through their arguments did the ones before already.
         Does::Lowers | Does::Mode if spec.is_leading && call.first_operand.is_some() => {}

@@ -1,6 +1,6 @@
 //! What it means to write to a path, told by its name alone.
 
-use super::Label;
+use super::Effect;
 
 /// What writing to a path does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub(super) enum Target {
 
 impl Target {
     /// The effect and its reason.
-    pub(super) fn effect(self) -> (Label, &'static str) {
+    pub(super) fn effect(self) -> (Effect, &'static str) {
         match self {
-            Target::Stream => (Label::ReadOnly, "writes to a standard stream or the null device"),
-            Target::File => (Label::Write, "writes a file"),
-            Target::Arms(why) => (Label::Unknown, why),
-            Target::Device => (Label::Destructive, "writes to a device as a whole"),
-            Target::Socket => (Label::Network, "opens a connection"),
+            Target::Stream => (Effect::ReadOnly, "writes to a standard stream or the null device"),
+            Target::File => (Effect::Write, "writes a file"),
+            Target::Arms(why) => (Effect::Unknown, why),
+            Target::Device => (Effect::Destructive, "writes to a device as a whole"),
+            Target::Socket => (Effect::Network, "opens a connection"),
         }
     }
 }

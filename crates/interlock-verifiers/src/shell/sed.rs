@@ -1,15 +1,59 @@
 //! `sed`: the script decides, and whether files are edited in place.
 
-use super::Label;
+use super::Effect;
 use super::cursor::Cursor;
+use super::options::is_option;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
+/// Options written out.
+#[rustfmt::skip]
+const OPTIONS: [&str; 16] = [
+    "expression", "file", "in-place", "line-length", "quiet", "silent", "regexp-extended", "separate", "unbuffered",
+    "null-data", "zero-terminated", "posix", "debug", "sandbox", "follow-symlinks", "binary",
+];
+
+/// What a call says.
+#[derive(Default)]
+struct Call<'a> {
+    scripts: Vec<Argument>,
+    operands: Vec<&'a Argument>,
+    in_place: bool,
+}
+
 /// Runs `sed`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let mut scripts: Vec<Argument> = Vec::new();
-    let mut operands: Vec<&Argument> = Vec::new();
-    let mut in_place = false;
+    let mut call = read(walk, run);
+    let mut files = call.operands.as_slice();
+    if call.scripts.is_empty()
+        && let Some((first, rest)) = call.operands.split_first()
+    {
+        call.scripts.push((*first).clone());
+        files = rest;
+    }
+    let mut whole = String::new();
+    for script in &call.scripts {
+        match script.known_text() {
+            Some(text) => {
+                whole.push_str(text);
+                whole.push('\n');
+            }
+            None => walk.add(Effect::Unknown, run.name, &script.span, "a script that is not known"),
+        }
+    }
+    judge(walk, run, &whole);
+    if call.in_place {
+        walk.add(Effect::Write, run.name, &run.span, "edits files in place");
+        for file in files {
+            super::programs::arms(walk, file, run.name);
+        }
+    }
+    walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it reads, edited");
+}
+
+/// Reads the arguments. Options may stand behind operands.
+fn read<'a>(walk: &mut Walk<'_, '_>, run: &Run<'a>) -> Call<'a> {
+    let mut call = Call::default();
     let mut ended = false;
     let mut at = 0usize;
     while let Some(argument) = run.arguments.get(at) {
@@ -17,119 +61,86 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let Some(text) = argument.known_text() else {
             if !ended && (argument.may_be_option || argument.prefix().starts_with('-')) {
                 // The script may come as an operand, and then it is not known either.
-                walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known");
+                walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known");
             }
-            operands.push(argument);
+            call.operands.push(argument);
             continue;
         };
-        if ended || text.len() < 2 || !text.starts_with('-') {
-            operands.push(argument);
-            continue;
-        }
-        if text == "--" {
+        if ended || !is_option(text) {
+            call.operands.push(argument);
+        } else if text == "--" {
             ended = true;
-            continue;
+        } else if let Some(long) = text.strip_prefix("--") {
+            written_out(walk, run, &mut call, (long, argument), &mut at);
+        } else {
+            letters(walk, run, &mut call, (text, argument), &mut at);
         }
-        let next = |at: &mut usize| {
-            let value = run.arguments.get(*at).cloned();
-            *at = at.saturating_add(1);
-            value.unwrap_or_else(|| Argument::unknown(run.span.clone()))
-        };
-        if let Some(long) = text.strip_prefix("--") {
-            let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            let value = value.map(|value| Argument::known(value, argument.span.clone()));
-            let options = [
-                "expression",
-                "file",
-                "in-place",
-                "line-length",
-                "quiet",
-                "silent",
-                "regexp-extended",
-                "separate",
-                "unbuffered",
-                "null-data",
-                "zero-terminated",
-                "posix",
-                "debug",
-                "sandbox",
-                "follow-symlinks",
-                "binary",
-            ];
-            // An abbreviation counts for the worst it can be.
-            let found: Vec<&str> = options.into_iter().filter(|option| option.starts_with(name)).collect();
-            let found = if options.contains(&name) { vec![name] } else { found };
-            if found.contains(&"in-place") {
-                in_place = true;
-                keeps(walk, value.as_ref().map_or("", |suffix| suffix.prefix()), &argument.span);
-            } else if found.contains(&"file") {
-                let _ = value.unwrap_or_else(|| next(&mut at));
-                walk.add(Label::Unknown, run.name, &argument.span, "a script in a file");
-            } else if found.contains(&"expression") {
-                scripts.push(value.unwrap_or_else(|| next(&mut at)));
-            } else if found.contains(&"line-length") {
-                let _ = value.unwrap_or_else(|| next(&mut at));
-            } else if found.is_empty() {
-                walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known");
+    }
+    call
+}
+
+/// An option written out. An abbreviation counts for the worst it can be.
+fn written_out(
+    walk: &mut Walk<'_, '_>,
+    run: &Run<'_>,
+    call: &mut Call<'_>,
+    (long, argument): (&str, &Argument),
+    at: &mut usize,
+) {
+    let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+    let value = value.map(|value| Argument::known(value, argument.span.clone()));
+    let found: Vec<&str> = OPTIONS.into_iter().filter(|option| option.starts_with(name)).collect();
+    let found = if OPTIONS.contains(&name) { vec![name] } else { found };
+    if found.contains(&"in-place") {
+        call.in_place = true;
+        keeps(walk, value.as_ref().map_or("", |suffix| suffix.prefix()), &argument.span);
+    } else if found.contains(&"file") {
+        let _ = value.unwrap_or_else(|| run.next(at));
+        walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file");
+    } else if found.contains(&"expression") {
+        call.scripts.push(value.unwrap_or_else(|| run.next(at)));
+    } else if found.contains(&"line-length") {
+        let _ = value.unwrap_or_else(|| run.next(at));
+    } else if found.is_empty() {
+        walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known");
+    }
+}
+
+/// Options of one letter, one after the other.
+fn letters(
+    walk: &mut Walk<'_, '_>,
+    run: &Run<'_>,
+    call: &mut Call<'_>,
+    (text, argument): (&str, &Argument),
+    at: &mut usize,
+) {
+    let mut letters = text.get(1..).unwrap_or("").chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            'n' | 'E' | 'r' | 's' | 'u' | 'z' | 'b' | 'a' => continue,
+            'i' | 'I' => {
+                call.in_place = true;
+                keeps(walk, letters.as_str(), &argument.span);
             }
-            continue;
-        }
-        let mut letters = text.get(1..).unwrap_or("").chars();
-        while let Some(letter) = letters.next() {
-            match letter {
-                'n' | 'E' | 'r' | 's' | 'u' | 'z' | 'b' | 'a' => continue,
-                'i' | 'I' => {
-                    in_place = true;
-                    keeps(walk, letters.as_str(), &argument.span);
+            'e' | 'f' | 'l' => {
+                let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
+                let attached = attached.map(|attached| Argument::known(attached, argument.span.clone()));
+                let value = attached.unwrap_or_else(|| run.next(at));
+                match letter {
+                    'e' => call.scripts.push(value),
+                    'f' => walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file"),
+                    _ => {}
                 }
-                'e' | 'f' | 'l' => {
-                    let attached = letters.as_str();
-                    let value = if attached.is_empty() {
-                        next(&mut at)
-                    } else {
-                        Argument::known(attached, argument.span.clone())
-                    };
-                    match letter {
-                        'e' => scripts.push(value),
-                        'f' => walk.add(Label::Unknown, run.name, &argument.span, "a script in a file"),
-                        _ => {}
-                    }
-                }
-                _ => walk.add(Label::Unknown, run.name, &argument.span, "an option that is not known"),
             }
-            break;
+            _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known"),
         }
+        return;
     }
-    let mut files = operands.as_slice();
-    if scripts.is_empty()
-        && let Some((first, rest)) = operands.split_first()
-    {
-        scripts.push((*first).clone());
-        files = rest;
-    }
-    let mut whole = String::new();
-    for script in &scripts {
-        match script.known_text() {
-            Some(text) => {
-                whole.push_str(text);
-                whole.push('\n');
-            }
-            None => walk.add(Label::Unknown, run.name, &script.span, "a script that is not known"),
-        }
-    }
-    judge(walk, run, &whole);
-    if in_place {
-        walk.add(Label::Write, run.name, &run.span, "edits files in place");
-        for file in files {
-            super::special::arms(walk, file, run.name);
-        }
-    }
-    walk.add(Label::ReadOnly, run.name, &run.span, "prints what it reads, edited");
 }
 
 /// Files that are edited are kept under another name: what that is, an unusual suffix does not tell.
 fn keeps(walk: &mut Walk<'_, '_>, suffix: &str, span: &core::ops::Range<usize>) {
-    if let Some(words) = walk.findings.words.as_mut().filter(|_| !super::composed::is_usual(Some(suffix))) {
+    if let Some(words) = walk.findings.words.as_mut().filter(|_| !super::made_names::is_usual(Some(suffix))) {
         words.written(&Argument::unknown(span.clone()));
     }
 }
@@ -138,10 +149,10 @@ fn keeps(walk: &mut Walk<'_, '_>, suffix: &str, span: &core::ops::Range<usize>) 
 fn judge(walk: &mut Walk<'_, '_>, run: &Run<'_>, script: &str) {
     let mut reader = Reader { cursor: Cursor::new(script, None), files: Vec::new(), reads: Vec::new(), runs: false };
     if reader.script().is_none() {
-        return walk.add(Label::Unknown, run.name, &run.span, "a script that is not understood");
+        return walk.add(Effect::Unknown, run.name, &run.span, "a script that is not understood");
     }
     if reader.runs {
-        walk.add(Label::Unknown, run.name, &run.span, "the script runs commands");
+        walk.add(Effect::Unknown, run.name, &run.span, "the script runs commands");
     }
     if let Some(words) = &mut walk.findings.words {
         reader.reads.into_iter().for_each(|file| words.read(&Argument::known(file, run.span.clone())));

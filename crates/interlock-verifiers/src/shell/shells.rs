@@ -2,7 +2,7 @@
 
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
-use super::{Executor, Label};
+use super::{Effect, Executor};
 
 /// Options by name that change neither what words become nor what variables reach.
 #[rustfmt::skip]
@@ -11,14 +11,6 @@ const PLAIN_OPTIONS: &[&str] = &[
     "nullglob", "failglob", "lastpipe", "inherit_errexit", "checkwinsize", "physical", "errtrace", "functrace",
     "braceexpand", "hashall", "notify", "ignoreeof",
 ];
-
-/// Names of shells whose language is read here.
-pub(super) const SHELLS: [&str; 9] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "rbash", "ksh93"];
-
-/// Whether a name is that of a shell.
-pub(super) fn is_shell(name: &str) -> bool {
-    SHELLS.contains(&name.rsplit('/').next().unwrap_or(name))
-}
 
 /// `sh`, `bash` and their relatives: a text is read, everything else is not known.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
@@ -40,7 +32,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         match text {
             "--login" | "--noprofile" | "--norc" | "--posix" | "--verbose" | "--restricted" | "--noediting" => continue,
             _ if text.starts_with("--") => {
-                return walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+                return walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
             }
             _ => {}
         }
@@ -52,7 +44,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 'o' | 'O' => {
                     let option = run.arguments.get(at).and_then(Argument::known_text);
                     if !option.is_some_and(|option| PLAIN_OPTIONS.contains(&option)) {
-                        walk.add(Label::Unknown, run.name, &run.span, "an option that changes what words become");
+                        walk.add(Effect::Unknown, run.name, &run.span, "an option that changes what words become");
                     }
                     if option == Some("noexec") {
                         checks_only = text.starts_with('-');
@@ -64,7 +56,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 }
                 'e' | 'x' | 'u' | 'l' | 'i' | 'f' | 'v' | 'h' | 'p' | 'B' | 'E' | 'P' | 'T' | 'm' | 'b' | 'C' | 'H' => {
                 }
-                _ => return walk.add(Label::Unknown, run.name, &run.span, "an option that is not known"),
+                _ => return walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known"),
             }
         }
     }
@@ -87,7 +79,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             input_given(walk, run, run.arguments.get(at..).unwrap_or_default(), executor);
         }
         (false, Some(file)) => {
-            walk.add(Label::Unknown, run.name, &file.span, "runs a file");
+            walk.add(Effect::Unknown, run.name, &file.span, "runs a file");
         }
     }
 }
@@ -99,10 +91,10 @@ fn code(walk: &mut Walk<'_, '_>, run: &Run<'_>, text: &Argument, given: &[Argume
         Some(known) => {
             let (known, span) = (known.to_owned(), text.span.clone());
             walk.text_given(&known, &span, executor, given);
-            walk.add(Label::ReadOnly, run.name, &run.span, "runs text that is known");
+            walk.add(Effect::ReadOnly, run.name, &run.span, "runs text that is known");
         }
         None => {
-            walk.add(Label::Unknown, run.name, &text.span, "runs text that is not known");
+            walk.add(Effect::Unknown, run.name, &text.span, "runs text that is not known");
             walk.partly(text.skeleton(), &text.span);
         }
     }
@@ -133,10 +125,10 @@ fn input_given(walk: &mut Walk<'_, '_>, run: &Run<'_>, given: &[Argument], execu
     match text.and_then(|redirect| redirect.target.text().map(|text| (text, redirect.span.clone()))) {
         Some((text, span)) => {
             walk.text_given(&text, &span, executor, given);
-            walk.add(Label::ReadOnly, run.name, &run.span, "runs text that is known");
+            walk.add(Effect::ReadOnly, run.name, &run.span, "runs text that is known");
         }
         None => {
-            walk.add(Label::Unknown, run.name, &run.span, "runs what it reads");
+            walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads");
             if let Some(redirect) = text {
                 let target = super::reduce::argument(&redirect.target, walk.values);
                 walk.partly(target.skeleton(), &redirect.span);
@@ -146,5 +138,5 @@ fn input_given(walk: &mut Walk<'_, '_>, run: &Run<'_>, given: &[Argument], execu
 }
 
 fn harmless(walk: &mut Walk<'_, '_>, run: &Run<'_>, why: &'static str) {
-    walk.add(Label::ReadOnly, run.name, &run.span, why);
+    walk.add(Effect::ReadOnly, run.name, &run.span, why);
 }

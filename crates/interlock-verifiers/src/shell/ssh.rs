@@ -1,24 +1,14 @@
 //! `ssh`: a connection, and what is run at its other end.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
 /// Settings of `ssh` that name no program.
+#[rustfmt::skip]
 const PLAIN_SSH_SETTINGS: [&str; 14] = [
-    "batchmode",
-    "connecttimeout",
-    "connectionattempts",
-    "stricthostkeychecking",
-    "userknownhostsfile",
-    "loglevel",
-    "port",
-    "user",
-    "hostname",
-    "serveraliveinterval",
-    "serveralivecountmax",
-    "compression",
-    "requesttty",
+    "batchmode", "connecttimeout", "connectionattempts", "stricthostkeychecking", "userknownhostsfile", "loglevel",
+    "port", "user", "hostname", "serveraliveinterval", "serveralivecountmax", "compression", "requesttty",
     "identitiesonly",
 ];
 
@@ -40,7 +30,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             PLAIN_SSH_SETTINGS.contains(&key.as_str())
         };
         if setting.is_some_and(|setting| !plain(&setting)) {
-            walk.add(Label::Unknown, run.name, &argument.span, "a setting that can name a program");
+            walk.add(Effect::Unknown, run.name, &argument.span, "a setting that can name a program");
         }
     }
     let Some(host) = first.first_operand else { return };

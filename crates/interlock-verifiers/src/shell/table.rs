@@ -1,12 +1,13 @@
 //! The table of commands: what each does, by its options and operands. Data, which a bundle can extend.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use interlock_core::bundle::ShellSettings;
 use serde::Deserialize;
 
-use super::Label;
+use super::Effect;
+use super::traits::Traits;
 
 /// The built-in table.
 const TABLE: &str = include_str!("commands.toml");
@@ -24,13 +25,24 @@ pub struct Commands {
     added: Table,
 }
 
+/// What is known of a command that is not listed.
+static UNLISTED: LazyLock<Traits> = LazyLock::new(Traits::default);
+
 /// Commands by name.
-type Table = Arc<BTreeMap<String, Arc<Spec>>>;
+type Table = Arc<BTreeMap<String, Known>>;
+
+/// What is known of a name.
+#[derive(Debug)]
+struct Known {
+    spec: Arc<Spec>,
+    /// It says its version, or how it is used, before it looks at the project.
+    answers: bool,
+}
 
 /// One command, or a subcommand of one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Spec {
-    pub(super) effect: Label,
+    pub(super) effect: Effect,
     pub(super) why: Option<String>,
     pub(super) options: BTreeMap<String, Opt>,
     pub(super) is_open: bool,
@@ -46,9 +58,12 @@ pub(super) struct Spec {
     pub(super) operands: Operands,
     pub(super) skip: usize,
     pub(super) version: Vec<String>,
-    pub(super) verbs: Vec<(String, Label)>,
-    pub(super) subcommands: BTreeMap<String, Spec>,
-    pub(super) any: Option<Box<Spec>>,
+    pub(super) verbs: Vec<(String, Effect)>,
+    pub(super) subcommands: BTreeMap<String, Arc<Spec>>,
+    pub(super) any: Option<Arc<Spec>>,
+    /// Its effects are told here, and not by code alone.
+    is_judged: bool,
+    pub(super) traits: Traits,
 }
 
 /// An option.
@@ -73,7 +88,7 @@ pub(super) enum Takes {
 /// What an option does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Does {
-    Effect(Label),
+    Effect(Effect),
     /// It asks a person, or opens the editor that the person chose.
     Asks,
     /// Its argument names a file that is written.
@@ -112,76 +127,59 @@ pub(super) enum Operands {
 }
 
 /// An entry as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Entry {
     effect: Option<String>,
-    #[serde(default)]
     flags: String,
-    #[serde(default)]
     args: String,
-    #[serde(default)]
     maybe: String,
-    #[serde(default)]
     out: String,
-    #[serde(default)]
     write: String,
-    #[serde(default)]
     network: String,
-    #[serde(default)]
     unknown: String,
-    #[serde(default)]
     destructive: String,
-    #[serde(default)]
     asks: String,
-    #[serde(default)]
     lowers: String,
-    #[serde(default)]
     modes: String,
-    #[serde(default)]
     raises: String,
-    #[serde(default)]
     alone: String,
-    #[serde(default)]
     leading: bool,
-    #[serde(default)]
     endless: bool,
     /// Another entry of the same table, whose options these are too.
     like: Option<String>,
-    #[serde(default)]
+    /// Another entry of the same table, which this one is under other names: only traits are its own.
+    #[serde(rename = "as")]
+    same_as: Option<String>,
+    /// The names of a group: its heading is none.
+    names: String,
+    /// The names of a group, each under its reason.
+    because: BTreeMap<String, String>,
+    /// Those of its names that say their version, or how they are used, before they look at the project.
+    answers: String,
+    /// What is known beside effects; for built-in commands only.
+    traits: Option<Traits>,
     open: bool,
     operands: Option<String>,
-    #[serde(default)]
     skip: usize,
-    #[serde(default)]
     single_dash: bool,
-    #[serde(default)]
     posix: bool,
-    #[serde(default)]
     dashless: bool,
-    #[serde(default)]
     aliases: String,
-    #[serde(default)]
     version: String,
     why: Option<String>,
     verbs: Option<Verbs>,
-    #[serde(default)]
     sub: BTreeMap<String, Entry>,
     any: Option<Box<Entry>>,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 struct Verbs {
-    #[serde(default)]
     read_only: String,
-    #[serde(default)]
     write: String,
-    #[serde(default)]
     network: String,
-    #[serde(default)]
     unknown: String,
-    #[serde(default)]
     destructive: String,
 }
 
@@ -191,13 +189,14 @@ impl Commands {
         let built_in = built_in()?;
         let added = match settings.and_then(|settings| settings.commands.as_deref()) {
             None => BTreeMap::new(),
-            Some(text) => read(text, false)?,
+            Some(text) => read(text, Origin::Operator)?,
         };
-        for (name, spec) in &added {
-            let known = built_in.get(name).map(|known| known.effect);
-            let known = known.or_else(|| super::special::is_handled(name).then_some(Label::ReadOnly));
+        for (name, Known { spec, .. }) in &added {
+            // What code judges may read only; the code says more.
+            let known = built_in.get(name).map(|known| &known.spec);
+            let known = known.map(|known| if known.is_judged { known.effect } else { Effect::ReadOnly });
             if let Some(known) = known
-                && (spec.effect < known || known != Label::ReadOnly && spec.options.values().any(lowers))
+                && (spec.effect < known || known != Effect::ReadOnly && spec.options.values().any(lowers))
             {
                 return Err(format!(
                     "`{name}` is in the built-in table as {known}; an entry for it can only tighten, not loosen"
@@ -207,14 +206,31 @@ impl Commands {
         Ok(Commands { built_in, added: Arc::new(added) })
     }
 
-    /// The entries for a name: the built-in one, the operator's, or both. Where there are both, both count.
+    /// The entries that tell the effects of a name: the built-in one, the operator's, or both. Where there are both,
+    /// both count.
     pub(super) fn get(&self, name: &str) -> [Option<&Arc<Spec>>; 2] {
-        [self.built_in.get(name), self.added.get(name)]
+        let added = self.added.get(name).map(|known| &known.spec);
+        [self.grammar(name).filter(|spec| spec.is_judged), added]
     }
 
-    /// How many names the built-in table has.
+    /// What is known of a name beside its effects.
+    pub(super) fn traits(&self, name: &str) -> &Traits {
+        self.built_in.get(name).map_or(&UNLISTED, |known| &known.spec.traits)
+    }
+
+    /// The options of a command that code reads.
+    pub(super) fn grammar(&self, name: &str) -> Option<&Arc<Spec>> {
+        self.built_in.get(name).map(|known| &known.spec)
+    }
+
+    /// Whether a program says its version, or how it is used, before it looks at the project.
+    pub(super) fn answers(&self, name: &str) -> bool {
+        self.built_in.get(name).is_some_and(|known| known.answers)
+    }
+
+    /// How many names the built-in table tells the effects of.
     pub fn len(&self) -> usize {
-        self.built_in.len()
+        self.built_in.values().filter(|known| known.spec.is_judged).count()
     }
 
     /// Whether there is none.
@@ -229,62 +245,104 @@ fn lowers(option: &Opt) -> bool {
 
 fn built_in() -> Result<Table, String> {
     static BUILT_IN: OnceLock<Result<Table, String>> = OnceLock::new();
-    BUILT_IN.get_or_init(|| read(TABLE, false).map(Arc::new)).clone()
+    BUILT_IN.get_or_init(|| read(TABLE, Origin::BuiltIn).map(Arc::new)).clone()
 }
 
-/// The entry for a subcommand of git. Most lines have no git in them, so the table is read when one does; a table that
-/// is not sound has none, and every subcommand is unknown.
+/// The entry for a subcommand of git, if it tells its effects.
 pub(super) fn git(subcommand: &str) -> Option<&'static Spec> {
-    static BUILT_IN: OnceLock<Result<BTreeMap<String, Arc<Spec>>, String>> = OnceLock::new();
-    let table = BUILT_IN.get_or_init(|| read(GIT, true)).as_ref().ok()?;
-    table.get(subcommand).map(AsRef::as_ref)
+    git_entry(subcommand).filter(|spec| spec.is_judged)
 }
 
-/// What all entries of a table share.
-struct Reading<'e> {
-    entries: &'e BTreeMap<String, Entry>,
-    /// `--no-NAME` takes back what `--NAME` says.
-    negates: bool,
+/// What is known of a subcommand of git beside its effects.
+pub(super) fn git_traits(subcommand: &str) -> &'static Traits {
+    git_entry(subcommand).map_or(&UNLISTED, |spec| &spec.traits)
 }
 
-fn read(text: &str, negates: bool) -> Result<BTreeMap<String, Arc<Spec>>, String> {
-    let entries: BTreeMap<String, Entry> =
-        toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-    let reading = Reading { entries: &entries, negates };
-    let mut specs = BTreeMap::new();
-    for (name, entry) in &entries {
-        let spec = Arc::new(resolve(name, entry, None, &reading)?);
-        for alias in core::iter::once(name.as_str()).chain(entry.aliases.split_ascii_whitespace()) {
-            if specs.insert(alias.to_owned(), Arc::clone(&spec)).is_some() {
-                return Err(format!("`{alias}` is there twice"));
+/// Most lines have no git in them, so the table is read when one does; a table that is not sound has no entry, and every
+/// subcommand is unknown.
+fn git_entry(subcommand: &str) -> Option<&'static Spec> {
+    static BUILT_IN: OnceLock<Result<BTreeMap<String, Known>, String>> = OnceLock::new();
+    let table = BUILT_IN.get_or_init(|| read(GIT, Origin::Git)).as_ref().ok()?;
+    table.get(subcommand).map(|known| known.spec.as_ref())
+}
+
+/// Whose table it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    BuiltIn,
+    /// The subcommands of git, where `--no-NAME` takes back what `--NAME` says.
+    Git,
+    Operator,
+}
+
+/// A table as it is written.
+struct Source {
+    entries: BTreeMap<String, Entry>,
+    origin: Origin,
+}
+
+fn read(text: &str, origin: Origin) -> Result<BTreeMap<String, Known>, String> {
+    let entries = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+    let source = Source { entries, origin };
+    let mut known_as = BTreeMap::new();
+    for (name, entry) in &source.entries {
+        let Some(group) = names_of(name, entry) else { return Err(format!("`{name}` has names and aliases")) };
+        let answers: BTreeSet<&str> = entry.answers.split_ascii_whitespace().collect();
+        for (why, names) in group {
+            let mut spec = resolve(name, source.entry(name, entry)?, None, &source)?;
+            spec.traits = source.traits(name, entry)?;
+            spec.why = why.map(str::to_owned).or(spec.why);
+            let spec = Arc::new(spec);
+            for name in names {
+                let known = Known { spec: Arc::clone(&spec), answers: answers.contains(name) };
+                if known_as.insert(name.to_owned(), known).is_some() {
+                    return Err(format!("`{name}` is there twice"));
+                }
             }
         }
     }
-    Ok(specs)
+    Ok(known_as)
 }
 
-fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_>) -> Result<Spec, String> {
-    let label = |text: &str| Label::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
+/// The names that an entry is about, with the reason where there is one for each.
+fn names_of<'e>(name: &'e str, entry: &'e Entry) -> Option<Vec<(Option<&'e str>, Vec<&'e str>)>> {
+    let words = |text: &'e str| -> Vec<&'e str> { text.split_ascii_whitespace().collect() };
+    if entry.names.is_empty() && entry.because.is_empty() {
+        let names = core::iter::once(name).chain(entry.aliases.split_ascii_whitespace()).collect();
+        return Some(vec![(None, names)]);
+    }
+    let by_reason = entry.because.iter().map(|(why, names)| (Some(why.as_str()), words(names)));
+    let named = core::iter::once((None, words(&entry.names)));
+    entry.aliases.is_empty().then(|| named.chain(by_reason).collect())
+}
+
+impl Source {
+    /// The entry that tells the effects: itself, or the one it is the same as.
+    fn entry<'e>(&'e self, name: &str, entry: &'e Entry) -> Result<&'e Entry, String> {
+        let Some(other) = &entry.same_as else { return Ok(entry) };
+        self.entries.get(other).ok_or_else(|| format!("`{name}`: there is no entry `{other}`"))
+    }
+
+    /// What an entry says beside effects. That is for built-in commands: it can take away what is looked at.
+    fn traits(&self, name: &str, entry: &Entry) -> Result<Traits, String> {
+        if self.origin == Origin::Operator && (entry.traits.is_some() || !entry.answers.is_empty()) {
+            return Err(format!("`{name}`: `traits` and `answers` are for built-in commands"));
+        }
+        Ok(entry.traits.clone().unwrap_or_default())
+    }
+}
+
+fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) -> Result<Spec, String> {
+    let label = |text: &str| Effect::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
+    // Code tells the effects of a built-in entry that has only traits.
+    let is_judged = source.origin == Origin::Operator || entry.effect.is_some() || entry.traits.is_none();
     let effect = match (&entry.effect, above) {
         (Some(text), _) => label(text)?,
         (None, Some(above)) => above,
+        (None, None) if !is_judged => Effect::Unknown,
         (None, None) => return Err(format!("`{name}` has no effect")),
     };
-    let mut options = BTreeMap::new();
-    options_of(name, entry, &mut options)?;
-    let mut from = entry;
-    for _ in 0..LIKE_DEPTH_MAX {
-        let Some(like) = &from.like else { break };
-        from = reading.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
-        let mut others = BTreeMap::new();
-        options_of(like, from, &mut others)?;
-        // What an entry says itself counts.
-        others.append(&mut options);
-        options = others;
-    }
-    if from.like.is_some() {
-        return Err(format!("`{name}` is like too many others"));
-    }
+    let options = all_options(name, entry, source)?;
     let operands = match entry.operands.as_deref() {
         None | Some("inputs") => Operands::Inputs,
         Some("files") => Operands::Files,
@@ -301,11 +359,11 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
     let mut verbs = Vec::new();
     if let Some(listed) = &entry.verbs {
         let lists = [
-            (&listed.read_only, Label::ReadOnly),
-            (&listed.write, Label::Write),
-            (&listed.network, Label::Network),
-            (&listed.unknown, Label::Unknown),
-            (&listed.destructive, Label::Destructive),
+            (&listed.read_only, Effect::ReadOnly),
+            (&listed.write, Effect::Write),
+            (&listed.network, Effect::Network),
+            (&listed.unknown, Effect::Unknown),
+            (&listed.destructive, Effect::Destructive),
         ];
         for (words, label) in lists {
             verbs.extend(words.split_ascii_whitespace().map(|word| (word.to_owned(), label)));
@@ -313,17 +371,15 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
     }
     let mut subcommands = BTreeMap::new();
     for (verb, entry) in &entry.sub {
+        let sub = Arc::new(resolve(&format!("{name} {verb}"), entry, Some(effect), source)?);
         for alias in core::iter::once(verb.as_str()).chain(entry.aliases.split_ascii_whitespace()) {
-            if subcommands
-                .insert(alias.to_owned(), resolve(&format!("{name} {alias}"), entry, Some(effect), reading)?)
-                .is_some()
-            {
+            if subcommands.insert(alias.to_owned(), Arc::clone(&sub)).is_some() {
                 return Err(format!("`{name} {alias}` is there twice"));
             }
         }
     }
     let any = match &entry.any {
-        Some(entry) => Some(Box::new(resolve(&format!("{name} *"), entry, Some(effect), reading)?)),
+        Some(entry) => Some(Arc::new(resolve(&format!("{name} *"), entry, Some(effect), source)?)),
         None => None,
     };
     Ok(Spec {
@@ -334,7 +390,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
         is_posix: entry.posix || operands == Operands::Command,
         is_leading: entry.leading,
         is_endless: entry.endless,
-        negates: reading.negates,
+        negates: source.origin == Origin::Git,
         single_dash: entry.single_dash,
         dashless: entry.dashless,
         operands,
@@ -343,21 +399,43 @@ fn resolve(name: &str, entry: &Entry, above: Option<Label>, reading: &Reading<'_
         verbs,
         subcommands,
         any,
+        is_judged,
+        traits: Traits::default(),
     })
+}
+
+/// The options that an entry has: its own, and those of the entries it is like.
+fn all_options(name: &str, entry: &Entry, source: &Source) -> Result<BTreeMap<String, Opt>, String> {
+    let mut options = BTreeMap::new();
+    options_of(name, entry, &mut options)?;
+    let mut from = entry;
+    for _ in 0..LIKE_DEPTH_MAX {
+        let Some(like) = &from.like else { break };
+        from = source.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
+        let mut others = BTreeMap::new();
+        options_of(like, from, &mut others)?;
+        // What an entry says itself counts.
+        others.append(&mut options);
+        options = others;
+    }
+    if from.like.is_some() {
+        return Err(format!("`{name}` is like too many others"));
+    }
+    Ok(options)
 }
 
 /// The options that an entry lists.
 fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) -> Result<(), String> {
-    let harmless = Does::Effect(Label::ReadOnly);
+    let harmless = Does::Effect(Effect::ReadOnly);
     let lists = [
         (&entry.flags, Takes::Nothing, harmless),
         (&entry.args, Takes::Argument, harmless),
         (&entry.maybe, Takes::MaybeAttached, harmless),
         (&entry.out, Takes::Argument, Does::WritesArgument),
-        (&entry.write, Takes::Nothing, Does::Effect(Label::Write)),
-        (&entry.network, Takes::Nothing, Does::Effect(Label::Network)),
-        (&entry.unknown, Takes::Nothing, Does::Effect(Label::Unknown)),
-        (&entry.destructive, Takes::Nothing, Does::Effect(Label::Destructive)),
+        (&entry.write, Takes::Nothing, Does::Effect(Effect::Write)),
+        (&entry.network, Takes::Nothing, Does::Effect(Effect::Network)),
+        (&entry.unknown, Takes::Nothing, Does::Effect(Effect::Unknown)),
+        (&entry.destructive, Takes::Nothing, Does::Effect(Effect::Destructive)),
         (&entry.asks, Takes::Nothing, Does::Asks),
         (&entry.lowers, Takes::Nothing, Does::Lowers),
         (&entry.modes, Takes::Nothing, Does::Mode),
@@ -394,11 +472,11 @@ impl Spec {
     /// Whether a subcommand of this name destroys.
     pub(super) fn verb_destroys(&self, name: &str) -> bool {
         let sub = self.subcommands.get(name).map(|sub| sub.effect);
-        sub.or_else(|| self.verb(name)) == Some(Label::Destructive)
+        sub.or_else(|| self.verb(name)) == Some(Effect::Destructive)
     }
 
     /// The effect of a verb: one listed by name, else the strictest pattern.
-    pub(super) fn verb(&self, verb: &str) -> Option<Label> {
+    pub(super) fn verb(&self, verb: &str) -> Option<Effect> {
         let named = self.verbs.iter().filter(|(pattern, _)| pattern == verb).map(|(_, label)| *label).max();
         let matches = |pattern: &str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
             (Some(tail), _) => verb.ends_with(tail),
@@ -415,19 +493,19 @@ impl Spec {
     }
 
     /// The worst that any listed option does.
-    pub(super) fn worst_option(&self) -> Label {
-        self.options.values().map(|option| option.does.worst()).max().unwrap_or(Label::ReadOnly)
+    pub(super) fn worst_option(&self) -> Effect {
+        self.options.values().map(|option| option.does.worst()).max().unwrap_or(Effect::ReadOnly)
     }
 }
 
 impl Does {
     /// The worst that such an option does by itself.
-    pub(super) fn worst(self) -> Label {
+    pub(super) fn worst(self) -> Effect {
         match self {
             Does::Effect(label) => label,
-            Does::WritesArgument => Label::Write,
+            Does::WritesArgument => Effect::Write,
             // Whoever is asked can say no.
-            Does::Asks | Does::Lowers | Does::Mode | Does::Raises => Label::ReadOnly,
+            Does::Asks | Does::Lowers | Does::Mode | Does::Raises => Effect::ReadOnly,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `tar`: the mode decides.
 
-use super::Label;
+use super::Effect;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
 
@@ -29,8 +29,9 @@ const LONG_ALONE: &[&str] = &[
     "multi-volume", "seek", "no-seek", "restrict", "ignore-failed-read",
 ];
 
+/// What a call says.
 #[derive(Default)]
-struct Asked {
+struct Call {
     mode: Option<char>,
     files: Vec<Argument>,
     to_stdout: bool,
@@ -47,54 +48,54 @@ struct Asked {
 
 /// Runs `tar`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let asked = read(run);
-    if asked.runs {
-        walk.add(Label::Unknown, run.name, &run.span, "an option that runs a program");
+    let call = read(run);
+    if call.runs {
+        walk.add(Effect::Unknown, run.name, &run.span, "an option that runs a program");
     }
-    if asked.not_known {
-        walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+    if call.not_known {
+        walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
     }
-    if asked.removes {
-        walk.add(Label::Destructive, run.name, &run.span, "removes files after it stored them");
+    if call.removes {
+        walk.add(Effect::Destructive, run.name, &run.span, "removes files after it stored them");
     }
-    for index in &asked.indexes {
+    for index in &call.indexes {
         walk.writes(index, run.name, &index.span);
     }
-    if asked.files.iter().chain(&asked.directory).any(|value| value.splits) {
-        walk.add(Label::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+    if call.files.iter().chain(&call.directory).any(|value| value.splits) {
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
     }
-    let file = asked.files.last();
+    let file = call.files.last();
     let is_stream = file.is_none() || file.and_then(Argument::known_text) == Some("-");
     let remote = |file: &&Argument| file.known_text().unwrap_or(file.prefix()).contains(':');
     if file.filter(remote).is_some() {
-        walk.add(Label::Network, run.name, &run.span, "names another machine");
+        walk.add(Effect::Network, run.name, &run.span, "names another machine");
     }
-    match asked.mode {
-        Some('t' | 'd') => walk.add(Label::ReadOnly, run.name, &run.span, "lists or compares"),
-        Some('x') if asked.to_stdout => walk.add(Label::ReadOnly, run.name, &run.span, "extracts to its output"),
+    match call.mode {
+        Some('t' | 'd') => walk.add(Effect::ReadOnly, run.name, &run.span, "lists or compares"),
+        Some('x') if call.to_stdout => walk.add(Effect::ReadOnly, run.name, &run.span, "extracts to its output"),
         Some('x') => {
-            walk.add(Label::Write, run.name, &run.span, "extracts files");
-            for place in asked.directory.iter().chain(&asked.operands) {
-                super::special::arms(walk, place, run.name);
+            walk.add(Effect::Write, run.name, &run.span, "extracts files");
+            for place in call.directory.iter().chain(&call.operands) {
+                super::programs::arms(walk, place, run.name);
             }
         }
-        Some('c') if is_stream => walk.add(Label::ReadOnly, run.name, &run.span, "stores to its output"),
+        Some('c') if is_stream => walk.add(Effect::ReadOnly, run.name, &run.span, "stores to its output"),
         Some('c' | 'r' | 'u' | 'A') => {
             match file {
                 Some(file) => walk.writes(file, run.name, &file.span),
-                None => walk.add(Label::Write, run.name, &run.span, "writes an archive"),
+                None => walk.add(Effect::Write, run.name, &run.span, "writes an archive"),
             }
-            walk.add(Label::ReadOnly, run.name, &run.span, "stores files");
+            walk.add(Effect::ReadOnly, run.name, &run.span, "stores files");
         }
-        Some('D') => walk.add(Label::Destructive, run.name, &run.span, "deletes from an archive"),
-        Some(_) | None => walk.add(Label::Unknown, run.name, &run.span, "what it is to do is not known"),
+        Some('D') => walk.add(Effect::Destructive, run.name, &run.span, "deletes from an archive"),
+        Some(_) | None => walk.add(Effect::Unknown, run.name, &run.span, "what it is to do is not known"),
     }
 }
 
 /// Whether it writes what is in an archive.
 pub(super) fn extracts(run: &Run<'_>) -> bool {
-    let asked = read(run);
-    asked.mode.is_none_or(|mode| mode == 'x') && !asked.to_stdout
+    let call = read(run);
+    call.mode.is_none_or(|mode| mode == 'x') && !call.to_stdout
 }
 
 /// Whether it reads files to store or to compare them.
@@ -107,17 +108,17 @@ pub(super) fn has_list(run: &Run<'_>) -> bool {
     read(run).has_list
 }
 
-fn read(run: &Run<'_>) -> Asked {
-    let mut asked = Asked::default();
+fn read(run: &Run<'_>) -> Call {
+    let mut call = Call::default();
     let mut at = 0usize;
     let mut ended = false;
     while let Some(argument) = run.arguments.get(at) {
         let here = at;
         at = at.saturating_add(1);
         let Some(text) = argument.known_text() else {
-            asked.not_known |=
+            call.not_known |=
                 !ended && (argument.may_be_option || argument.splits || argument.prefix().starts_with('-'));
-            asked.operands.push(argument.clone());
+            call.operands.push(argument.clone());
             continue;
         };
         if text == "--" {
@@ -125,26 +126,26 @@ fn read(run: &Run<'_>) -> Asked {
             continue;
         }
         if !ended && text.starts_with("--") {
-            long(&mut asked, run, text, argument, &mut at);
+            long(&mut call, run, text, argument, &mut at);
         } else if !ended && text.len() > 1 && text.starts_with('-') {
-            letters(&mut asked, run, text.get(1..).unwrap_or(""), argument, &mut at, false);
+            letters(&mut call, run, text.get(1..).unwrap_or(""), argument, &mut at, false);
         } else if here == 0 {
-            letters(&mut asked, run, text, argument, &mut at, true);
+            letters(&mut call, run, text, argument, &mut at, true);
         } else {
-            asked.operands.push(argument.clone());
+            call.operands.push(argument.clone());
         }
     }
-    asked
+    call
 }
 
-fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize, old_style: bool) {
+fn letters(call: &mut Call, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize, old_style: bool) {
     let mut rest = text.chars();
     while let Some(letter) = rest.next() {
         match letter {
-            'c' | 'r' | 't' | 'u' | 'x' | 'A' | 'd' => asked.mode = Some(letter),
-            'O' => asked.to_stdout = true,
+            'c' | 'r' | 't' | 'u' | 'x' | 'A' | 'd' => call.mode = Some(letter),
+            'O' => call.to_stdout = true,
             'I' | 'F' => {
-                asked.runs = true;
+                call.runs = true;
                 if !old_style && !rest.as_str().is_empty() {
                     return;
                 }
@@ -161,11 +162,11 @@ fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at
                     Some(Argument::known(attached, argument.span.clone()))
                 };
                 match letter {
-                    'f' => asked.files.extend(value),
-                    'C' => asked.directory.extend(value),
-                    'T' => asked.has_list = true,
+                    'f' => call.files.extend(value),
+                    'C' => call.directory.extend(value),
+                    'T' => call.has_list = true,
                     // What was stored is noted there for the next time.
-                    'g' => asked.indexes.extend(value),
+                    'g' => call.indexes.extend(value),
                     _ => {}
                 }
                 if !old_style {
@@ -174,12 +175,12 @@ fn letters(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at
             }
             'v' | 'z' | 'j' | 'J' | 'Z' | 'a' | 'p' | 'h' | 'l' | 'm' | 'n' | 'o' | 'P' | 'k' | 'w' | 'W' | 'S'
             | 's' | 'i' | 'B' | 'G' | 'R' | 'U' | 'M' => {}
-            _ => asked.not_known = true,
+            _ => call.not_known = true,
         }
     }
 }
 
-fn long(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize) {
+fn long(call: &mut Call, run: &Run<'_>, text: &str, argument: &Argument, at: &mut usize) {
     let text = text.strip_prefix("--").unwrap_or(text);
     let (name, value) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
     let value = value.map(|value| Argument::known(value, argument.span.clone()));
@@ -189,27 +190,27 @@ fn long(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &
         next
     };
     match name {
-        "create" => asked.mode = Some('c'),
-        "extract" | "get" => asked.mode = Some('x'),
-        "list" => asked.mode = Some('t'),
-        "append" => asked.mode = Some('r'),
-        "update" => asked.mode = Some('u'),
-        "concatenate" | "catenate" => asked.mode = Some('A'),
-        "diff" | "compare" => asked.mode = Some('d'),
-        "delete" => asked.mode = Some('D'),
-        "to-stdout" => asked.to_stdout = true,
-        "remove-files" => asked.removes = true,
+        "create" => call.mode = Some('c'),
+        "extract" | "get" => call.mode = Some('x'),
+        "list" => call.mode = Some('t'),
+        "append" => call.mode = Some('r'),
+        "update" => call.mode = Some('u'),
+        "concatenate" | "catenate" => call.mode = Some('A'),
+        "diff" | "compare" => call.mode = Some('d'),
+        "delete" => call.mode = Some('D'),
+        "to-stdout" => call.to_stdout = true,
+        "remove-files" => call.removes = true,
         "checkpoint-action" => {
             let value = value.or_else(next);
             let quiet = value
                 .as_ref()
                 .and_then(Argument::known_text)
                 .is_some_and(|text| matches!(text, "dot" | "." | "echo" | "bell" | "totals"));
-            asked.runs |= !quiet;
+            call.runs |= !quiet;
         }
-        "file" => asked.files.extend(value.or_else(next)),
-        "directory" => asked.directory.extend(value.or_else(next)),
-        "index-file" | "listed-incremental" => asked.indexes.extend(value.or_else(next)),
+        "file" => call.files.extend(value.or_else(next)),
+        "directory" => call.directory.extend(value.or_else(next)),
+        "index-file" | "listed-incremental" => call.indexes.extend(value.or_else(next)),
         _ if LONG_WITH_ARGUMENT.contains(&name) => {
             if value.is_none() && !matches!(name, "backup" | "one-top-level" | "occurrence") {
                 let _ = next();
@@ -217,8 +218,8 @@ fn long(asked: &mut Asked, run: &Run<'_>, text: &str, argument: &Argument, at: &
         }
         _ if LONG_ALONE.contains(&name) => {}
         // An abbreviation of an option that removes is one.
-        _ if name.len() > 2 && "remove-files".starts_with(name) => asked.removes = true,
-        _ if name.len() > 2 && "to-command".starts_with(name) => asked.runs = true,
-        _ => asked.runs = true,
+        _ if name.len() > 2 && "remove-files".starts_with(name) => call.removes = true,
+        _ if name.len() > 2 && "to-command".starts_with(name) => call.runs = true,
+        _ => call.runs = true,
     }
 }

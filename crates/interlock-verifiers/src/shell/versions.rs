@@ -8,31 +8,7 @@ use std::sync::Arc;
 use super::reduce::Argument;
 use super::table::Spec;
 use super::walk::{Run, Walk};
-use super::{AS_INSTALLED, Label};
-
-/// Programs that may run anything, and say their version or how they are used before they look at the project. All
-/// others of that kind may load what it names: plugins, wrappers, another version of themselves.
-#[rustfmt::skip]
-const ANSWERING: &[&str] = &[
-    "python", "python2", "python2.7", "python3", "python3.6", "python3.7", "python3.8", "python3.9", "python3.10",
-    "python3.11", "python3.12", "python3.13", "python3.14", "pypy", "pypy3", "node", "nodejs", "deno", "bun", "npm",
-    "npx", "ruby", "perl", "perl5", "php", "lua", "luajit", "lua5.1", "lua5.2", "lua5.3", "lua5.4", "R", "Rscript",
-    "java", "javac", "javap", "jshell", "jar", "tcc", "gcc", "cc", "g++", "c++", "clang", "clang++", "cpp", "gfortran",
-    "as", "ld", "ld.lld", "ld.gold", "lld", "mold", "nasm", "yasm", "ghc", "ocaml", "protoc", "bison", "flex", "make",
-    "gmake", "bmake", "cmake", "ctest", "ninja", "pkg-config", "autoconf", "automake", "ccache", "sccache", "tsc",
-    "pip", "pip3", "gem", "uv", "ruff", "rustup", "cargo", "rustc", "rustdoc", "rustfmt", "docker", "docker-compose",
-    "podman", "buildah", "kubectl", "oc", "helm", "aws", "gcloud", "gsutil", "bq", "az", "gh", "glab", "doctl",
-    "psql", "mysql", "mariadb", "sqlite3", "duckdb", "mongosh", "redis-cli", "clickhouse", "etcdctl", "pg_restore",
-    "mysqladmin", "openssl", "gpg", "age", "ssh-add", "rclone", "aria2c", "7z", "unrar", "rar", "patchelf", "apt",
-    "apt-get", "apt-cache", "apt-mark", "dpkg", "rpm", "dnf", "pacman", "apk", "brew", "nix", "systemctl",
-    "systemd-run", "systemd-analyze", "loginctl", "resolvectl", "networkctl", "udevadm", "crontab", "at", "service",
-    "ip", "iptables", "nft", "ufw", "strace", "modprobe", "ldd", "ldconfig", "hdparm", "cryptsetup", "getent", "htop",
-    "umount", "chroot", "useradd", "setcap", "updatedb", "rename", "units", "m4", "fzf", "ack", "ugrep", "wdiff",
-    "colordiff", "diffstat", "xmlstarlet", "pandoc", "convert", "magick", "identify", "ffmpeg", "ffprobe", "sox",
-    "exiftool", "gs", "less", "more", "zless", "zmore", "man", "info", "vim", "vi", "nvim", "nano", "emacs", "tmux",
-    "svn", "git-lfs", "nginx", "shellcheck", "clang-format", "hyperfine", "claude", "codex", "gemini",
-    "cursor-agent", "ollama", "entr", "ctags", "tar", "cloc",
-];
+use super::{AS_INSTALLED, Effect};
 
 /// Files by which programs are chosen, and which: `python3.12` counts as `python`.
 #[rustfmt::skip]
@@ -77,10 +53,11 @@ pub(super) fn is_asked(arguments: &[Argument], entries: &[Arc<Spec>]) -> bool {
 
 /// Whether such a program runs nothing of the project to answer.
 pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spec>]) -> bool {
-    if entries.iter().all(|spec| spec.effect != Label::Unknown) {
+    if entries.iter().all(|spec| spec.effect != Effect::Unknown) {
         return true;
     }
-    if !ANSWERING.contains(&run.name) {
+    // All others of that kind may load what the project names: plugins, wrappers, another version of themselves.
+    if !walk.setting.commands.answers(run.name) {
         return false;
     }
     let plain = run.name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -94,12 +71,12 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
     let by_file = found.files.iter().find(chooses).map(|file| format!("`{file}` says which program this is"));
     let by_line = || {
         // A line that writes may bring such a file.
-        let writes = walk.findings.effects.iter().any(|found| found.effect > Label::ReadOnly);
+        let writes = walk.findings.causes.iter().any(|found| found.effect > Effect::ReadOnly);
         (own.is_some() && (writes || found.is_unknown)).then(|| "a file may say which program this is".to_owned())
     };
     match by_file.or_else(by_line) {
         Some(why) => {
-            walk.add(Label::Unknown, run.name, &run.span, why);
+            walk.add(Effect::Unknown, run.name, &run.span, why);
             false
         }
         None => {

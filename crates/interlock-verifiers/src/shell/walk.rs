@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::parse::parse;
 use super::paths::{self, Target};
+use super::policy_words::Collected;
 use super::reduce::{self, Argument};
 use super::syntax::{Assignment, Command, CommandKind, Redirect, RedirectKind, Script, Word};
+use super::traits::Fact;
 use super::values::Values;
-use super::words::Collected;
-use super::{Analysis, Effect, Executor, Label, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
+use super::{Analysis, Cause, Effect, Executor, GitBlame, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
 use crate::fuel::Fuel;
 
 /// How deep texts may stand in texts: `bash -c "bash -c …"`.
@@ -20,11 +21,6 @@ const FUEL: u32 = 20_000;
 /// The work of one command, and of one byte, in units of fuel as all engines count it.
 const COMMAND_WORK: u64 = 512;
 const BYTE_WORK: u64 = 64;
-/// Commands that take a program, or a setting for another one, as an operand.
-#[rustfmt::skip]
-const WITH_PROGRAM: &[&str] = &[
-    "sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "gojq", "jaq", "yq", "env", "genv", "git", "find", "gfind", "eval",
-];
 /// How deep commands may run commands: `env nice timeout …`, functions that call functions.
 const RUN_DEPTH_MAX: u32 = 40;
 /// The most effects that are listed.
@@ -42,28 +38,28 @@ pub(super) fn classify(
     let lasts = given.left().checked_div(COMMAND_WORK).and_then(|lasts| u32::try_from(lasts).ok());
     let most = lasts.unwrap_or(FUEL).min(FUEL);
     let mut findings =
-        Findings { effects: Vec::new(), assumes: Vec::new(), fuel: most, ran_out: false, words, understood: true };
+        Findings { causes: Vec::new(), assumes: Vec::new(), fuel: most, ran_out: false, words, understood: true };
     let place = Place { origin: None, executor: setting.executor, depth: 0, dirty: None, values: Values::default() };
     examine(text, place, setting, &mut findings);
-    let Findings { mut effects, assumes, words, understood, fuel, ran_out } = findings;
+    let Findings { mut causes, assumes, words, understood, fuel, ran_out } = findings;
     given.pay(COMMAND_WORK.saturating_mul(u64::from(most.saturating_sub(fuel))));
     if ran_out && most < FUEL {
         given.fall_short();
     }
-    effects.sort_by(|left, right| {
+    causes.sort_by(|left, right| {
         (left.span.start, left.span.end, left.effect).cmp(&(right.span.start, right.span.end, right.effect))
     });
     // A text that is walked twice has its effects twice, with others at the same place in between.
     let mut seen = HashSet::new();
-    effects.retain(|found| seen.insert(found.clone()));
-    let label = effects.iter().map(|found| found.effect).max().unwrap_or(Label::ReadOnly);
-    (Analysis { label, understood, effects, assumes }, words)
+    causes.retain(|found| seen.insert(found.clone()));
+    let label = causes.iter().map(|found| found.effect).max().unwrap_or(Effect::ReadOnly);
+    (Analysis { label, understood, causes, assumes }, words)
 }
 
 /// What was found so far, in all texts.
 #[derive(Debug)]
 pub(super) struct Findings {
-    pub(super) effects: Vec<Effect>,
+    pub(super) causes: Vec<Cause>,
     assumes: Vec<&'static str>,
     fuel: u32,
     /// Work was refused because the fuel did not last.
@@ -93,14 +89,15 @@ fn examine(text: &str, place: Place, setting: &Setting, findings: &mut Findings)
     let whole = origin.clone().unwrap_or(0..text.len());
     let mut refuse = |why: &str, span: Range<usize>| {
         if let Some(words) = &mut findings.words {
-            words.attribute(Label::Unknown);
+            words.attribute(Effect::Unknown);
         }
         findings.understood = false;
-        findings.effects.push(Effect {
-            effect: Label::Unknown,
+        findings.causes.push(Cause {
+            effect: Effect::Unknown,
             command: String::new(),
             span,
             why: Cow::Owned(why.to_owned()),
+            blame: None,
         });
     };
     if text.len() > TEXT_BYTES_MAX {
@@ -194,8 +191,8 @@ pub(super) struct Walk<'s, 'w> {
 /// What was found before a job in the background.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Job {
-    effects: usize,
-    words: Option<(usize, Label)>,
+    causes: usize,
+    words: Option<(usize, Effect)>,
 }
 
 /// A function of the line.
@@ -221,6 +218,13 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// The argument of an option, as the next word.
+    pub(super) fn next(&self, at: &mut usize) -> Argument {
+        let value = self.arguments.get(*at).cloned();
+        *at = at.saturating_add(1);
+        value.unwrap_or_else(|| Argument::unknown(self.span.clone()))
+    }
+
     /// The same with another name and other arguments; not a function.
     pub(super) fn renamed<'b>(&'b self, name: &'b str, arguments: &'b [Argument]) -> Run<'b> {
         Run {
@@ -236,28 +240,45 @@ impl Run<'_> {
 
 impl<'s> Walk<'s, '_> {
     /// Lists an effect.
-    pub(super) fn add(&mut self, effect: Label, command: &str, span: &Range<usize>, why: impl Into<Cow<'static, str>>) {
+    pub(super) fn add(
+        &mut self,
+        effect: Effect,
+        command: &str,
+        span: &Range<usize>,
+        why: impl Into<Cow<'static, str>>,
+    ) {
+        let (command, span, why) = (command.to_owned(), span.clone(), why.into());
+        self.add_cause(Cause { effect, command, span, why, blame: None });
+    }
+
+    /// Lists an effect that a setting of git is to blame for.
+    pub(super) fn blame(&mut self, effect: Effect, command: &str, span: &Range<usize>, blame: GitBlame) {
+        let (command, span, why) = (command.to_owned(), span.clone(), Cow::Owned(blame.why()));
+        self.add_cause(Cause { effect, command, span, why, blame: Some(blame) });
+    }
+
+    fn add_cause(&mut self, cause: Cause) {
+        let effect = cause.effect;
         if let Some(words) = &mut self.findings.words {
             words.attribute(effect);
         }
-        self.findings.understood &= effect != Label::Unknown;
-        if self.findings.effects.len() >= EFFECTS_MAX {
+        self.findings.understood &= effect != Effect::Unknown;
+        if self.findings.causes.len() >= EFFECTS_MAX {
             // Too many to list; the strictest still counts.
             let why = Cow::Borrowed("more effects than are listed");
-            if let Some(last) = self.findings.effects.last_mut() {
+            if let Some(last) = self.findings.causes.last_mut() {
                 last.effect = last.effect.max(effect);
-                last.why = why;
+                (last.why, last.blame) = (why, None);
             }
             return;
         }
-        let command = command.to_owned();
-        self.findings.effects.push(Effect { effect, command, span: span.clone(), why: why.into() });
+        self.findings.causes.push(cause);
     }
 
     /// Lists what an assignment does to a command: nobody who knows the command knows that.
     fn add_loose(&mut self, run: &Run<'_>, why: String) {
         let current = self.findings.words.as_mut().and_then(|words| words.current.take());
-        self.add(Label::Unknown, run.name, &run.span, why);
+        self.add(Effect::Unknown, run.name, &run.span, why);
         if let Some(words) = &mut self.findings.words {
             words.current = current;
         }
@@ -289,7 +310,7 @@ impl<'s> Walk<'s, '_> {
             Some(left) => self.findings.fuel = left,
             None => {
                 self.findings.ran_out = true;
-                self.add(Label::Unknown, "", span, "too many commands");
+                self.add(Effect::Unknown, "", span, "too many commands");
             }
         }
         left.is_some()
@@ -335,7 +356,7 @@ impl<'s> Walk<'s, '_> {
     /// Remembers what was found before a job.
     pub(super) fn begin_job(&mut self) -> Job {
         let words = self.findings.words.as_mut().map(|words| words.begin_job());
-        Job { effects: self.findings.effects.len(), words }
+        Job { causes: self.findings.causes.len(), words }
     }
 
     /// A job that outlives the line and does more than read may do it at any time.
@@ -343,18 +364,19 @@ impl<'s> Walk<'s, '_> {
         if let (Some(words), Some(before)) = (&mut self.findings.words, job.words) {
             words.end_job(before, outlives);
         }
-        let effects = &mut self.findings.effects;
-        let is_full = effects.len() >= EFFECTS_MAX;
-        let does_more = is_full || effects.iter().skip(job.effects).any(|found| found.effect > Label::ReadOnly);
+        let causes = &mut self.findings.causes;
+        let is_full = causes.len() >= EFFECTS_MAX;
+        let does_more = is_full || causes.iter().skip(job.causes).any(|found| found.effect > Effect::ReadOnly);
         if !outlives || !does_more {
             return;
         }
         self.findings.understood = false;
         let why = Cow::Borrowed("a job that may go on after the line is done");
-        match effects.last_mut().filter(|_| is_full) {
-            Some(last) => last.effect = last.effect.max(Label::Unknown),
+        match causes.last_mut().filter(|_| is_full) {
+            Some(last) => last.effect = last.effect.max(Effect::Unknown),
             None => {
-                effects.push(Effect { effect: Label::Unknown, command: String::new(), span: span.clone(), why });
+                let (command, span) = (String::new(), span.clone());
+                causes.push(Cause { effect: Effect::Unknown, command, span, why, blame: None });
             }
         }
     }
@@ -431,14 +453,15 @@ impl<'s> Walk<'s, '_> {
         }
         let Some(arguments) = reduce::arguments(words, self.values) else {
             self.collect_unknown(&command.span);
-            return self.add(Label::Unknown, "", &command.span, "too many words, or too long ones");
+            return self.add(Effect::Unknown, "", &command.span, "too many words, or too long ones");
         };
         // One word with blanks in it is a file that nobody has, but also an option, or a program.
-        let only_options =
-            words.first().and_then(Word::text).is_some_and(|name| !WITH_PROGRAM.contains(&name.as_str()));
-        let falls_apart = |word: &Word| reduce::falls_apart(word, self.values, only_options);
-        if self.executor != Executor::Bash && words.iter().any(falls_apart) {
-            self.add(Label::Unknown, "", &command.span, "zsh does not split the value of a variable");
+        if self.executor != Executor::Bash {
+            let takes_program = |name: String| self.setting.commands.traits(&name).is(Fact::TakesProgram);
+            let only_options = words.first().and_then(Word::text).is_some_and(|name| !takes_program(name));
+            if words.iter().any(|word| reduce::falls_apart(word, self.values, only_options)) {
+                self.add(Effect::Unknown, "", &command.span, "zsh does not split the value of a variable");
+            }
         }
         let Some((first, rest)) = arguments.split_first() else { return };
         // The values of variables do not count for the command itself: `x=rm; $x y` is nobody's to read.
@@ -446,7 +469,7 @@ impl<'s> Walk<'s, '_> {
         let name = first.known_text().filter(|text| known && !first.has_glob && !text.is_empty());
         let Some(name) = name else {
             self.collect_unknown(&command.span);
-            return self.add(Label::Unknown, "", &first.span, "the command is not known before the line runs");
+            return self.add(Effect::Unknown, "", &first.span, "the command is not known before the line runs");
         };
         let run = Run {
             name,
@@ -469,14 +492,14 @@ impl<'s> Walk<'s, '_> {
         let fuel = self.findings.fuel.checked_sub(1);
         self.findings.ran_out |= fuel.is_none();
         let Some(fuel) = fuel.filter(|_| self.running < RUN_DEPTH_MAX) else {
-            return self.add(Label::Unknown, run.name, &run.span, "commands that run commands, too many or too deep");
+            return self.add(Effect::Unknown, run.name, &run.span, "commands that run commands, too many or too deep");
         };
         self.findings.fuel = fuel;
         self.running = self.running.saturating_add(1);
         let outer = self.findings.words.as_mut().map(|words| words.enter(run));
         go(self);
         if let Some(outer) = outer {
-            super::words::leave(self, run, outer);
+            super::policy_words::leave(self, run, outer);
         }
         self.running = self.running.saturating_sub(1);
     }
@@ -492,7 +515,7 @@ impl<'s> Walk<'s, '_> {
         if run.name.contains('/') {
             return match paths::system_program(run.name) {
                 Some(name) => self.external(&run.renamed(&name, run.arguments)),
-                None => self.add(Label::Unknown, run.name, &run.span, "a program outside of the system's directories"),
+                None => self.add(Effect::Unknown, run.name, &run.span, "a program outside of the system's directories"),
             };
         }
         if !run.skips_functions && self.function(run) {
@@ -510,7 +533,7 @@ impl<'s> Walk<'s, '_> {
             return false;
         };
         if self.is_calling(defined.body) {
-            self.add(Label::Unknown, run.name, &run.span, "a function that calls itself");
+            self.add(Effect::Unknown, run.name, &run.span, "a function that calls itself");
             return true;
         }
         if let Some(found) = self.functions.get_mut(name) {
@@ -554,12 +577,12 @@ impl<'s> Walk<'s, '_> {
             let why = format!("`{}` was set before and reaches the program", interlock_core::display(dirty));
             self.add_loose(run, why);
         }
-        super::special::run(self, run);
+        super::programs::run(self, run);
     }
 
     /// Reads a text of which not everything is known: a command that destroys still does.
     pub(super) fn partly(&mut self, skeleton: &str, span: &Range<usize>) {
-        let (kept, understood) = (self.findings.effects.len(), self.findings.understood);
+        let (kept, understood) = (self.findings.causes.len(), self.findings.understood);
         let collected = self.findings.words.as_deref().map(Collected::mark);
         self.text(skeleton, span, Executor::Bash);
         self.findings.understood = understood;
@@ -567,14 +590,14 @@ impl<'s> Walk<'s, '_> {
             words.back_to(mark);
         }
         let mut at = 0usize;
-        self.findings.effects.retain(|found| {
-            let keep = at < kept || found.effect == Label::Destructive;
+        self.findings.causes.retain(|found| {
+            let keep = at < kept || found.effect == Effect::Destructive;
             at = at.saturating_add(1);
             keep
         });
-        let destroys = self.findings.effects.len() > kept;
+        let destroys = self.findings.causes.len() > kept;
         if let (Some(words), true) = (&mut self.findings.words, destroys) {
-            words.attribute(Label::Destructive);
+            words.attribute(Effect::Destructive);
         }
     }
 
@@ -582,7 +605,7 @@ impl<'s> Walk<'s, '_> {
     pub(super) fn program(&mut self, run: &Run<'_>, arguments: &[Argument]) {
         let Some((first, rest)) = arguments.split_first() else { return };
         let Some(name) = first.known_text().filter(|text| !text.is_empty()) else {
-            return self.add(Label::Unknown, run.name, &first.span, "the command is not known before the line runs");
+            return self.add(Effect::Unknown, run.name, &first.span, "the command is not known before the line runs");
         };
         if name.contains('/') {
             return self.run(&run.renamed(name, rest));
@@ -600,11 +623,11 @@ impl<'s> Walk<'s, '_> {
     pub(super) fn sets(&mut self, name: &str, span: &Range<usize>) {
         if environment::is_evaluated(name) || environment::is_integer(name) {
             let why = format!("the shell evaluates `{}`", interlock_core::display(name));
-            return self.add(Label::Unknown, "", span, why);
+            return self.add(Effect::Unknown, "", span, why);
         }
         if self.executor != Executor::Bash && environment::is_tied(name) {
             let why = format!("`{}` is a part of the environment in zsh", interlock_core::display(name));
-            return self.add(Label::Unknown, "", span, why);
+            return self.add(Effect::Unknown, "", span, why);
         }
         if environment::is_exported(name) && !environment::is_allowed(name) {
             self.dirty.get_or_insert_with(|| name.to_owned());
@@ -630,7 +653,7 @@ impl<'s> Walk<'s, '_> {
             RedirectKind::Input => {
                 let socket = |text: &String| paths::is_socket(&paths::normalise(text));
                 if target.texts().iter().any(socket) || paths::is_socket(target.prefix()) {
-                    self.add(Label::Network, "", span, "opens a connection");
+                    self.add(Effect::Network, "", span, "opens a connection");
                 }
             }
             RedirectKind::DuplicateOutput if target.known_text().is_some_and(duplicates) => {}
@@ -650,7 +673,7 @@ impl<'s> Walk<'s, '_> {
         let targets: Vec<Target> = target.texts().iter().map(judge).collect();
         let worst = targets.iter().copied().max_by_key(|target| target.effect().0);
         if target.has_glob && (target.prefix().starts_with('.') || target.prefix().contains("/.")) {
-            return self.add(Label::Unknown, command, span, "a pattern that may name a file which runs later");
+            return self.add(Effect::Unknown, command, span, "a pattern that may name a file which runs later");
         }
         let (effect, why) = match worst {
             Some(worst) => worst.effect(),
@@ -658,13 +681,13 @@ impl<'s> Walk<'s, '_> {
                 // What is known of it can tell already: `~/.bashrc$x`, `/dev/tcp/$host/80`, `$repository/.git/config`.
                 let known = [target.prefix(), target.skeleton()];
                 let found = known.map(|text| match paths::target(text, directory.as_deref()) {
-                    Target::Stream | Target::File => (Label::Write, "writes a file"),
+                    Target::Stream | Target::File => (Effect::Write, "writes a file"),
                     worse @ (Target::Arms(_) | Target::Device | Target::Socket) => worse.effect(),
                 });
-                found.into_iter().max_by_key(|(effect, _)| *effect).unwrap_or((Label::Write, "writes a file"))
+                found.into_iter().max_by_key(|(effect, _)| *effect).unwrap_or((Effect::Write, "writes a file"))
             }
         };
-        if effect > Label::ReadOnly {
+        if effect > Effect::ReadOnly {
             self.add(effect, command, span, why);
         }
     }

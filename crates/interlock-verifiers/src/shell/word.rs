@@ -336,20 +336,7 @@ impl Parser<'_> {
             parameter.counts = true;
             parameter.plain = false;
         }
-        let name = self.cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        parameter.name = if name.is_empty() {
-            match self.cursor.peek() {
-                Some(byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) => {
-                    self.cursor.skip(1);
-                    char::from(byte).to_string()
-                }
-                Some(_) | None => return self.cursor.stop("an expansion that is not understood"),
-            }
-        } else if is_name(name) || name.bytes().all(|byte| byte.is_ascii_digit()) {
-            name.to_owned()
-        } else {
-            return self.cursor.stop("an expansion that is not understood");
-        };
+        parameter.name = self.parameter_name()?;
         if self.cursor.peek() == Some(b'[') {
             self.note("an array");
             self.cursor.skip(1);
@@ -424,6 +411,21 @@ impl Parser<'_> {
         let parts = self.braced_rest(quoted)?;
         parameter.rest = Some(Word { parts, span: self.cursor.span_from(start), is_compound: false });
         Ok(parameter)
+    }
+
+    /// The name in `${ … }`: of a variable, of an argument, or a sign.
+    fn parameter_name(&mut self) -> Result<String, Stop> {
+        let name = self.cursor.take_while(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_name(name) || !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Ok(name.to_owned());
+        }
+        match self.cursor.peek() {
+            Some(byte @ (b'@' | b'*' | b'#' | b'?' | b'-' | b'$' | b'!')) if name.is_empty() => {
+                self.cursor.skip(1);
+                Ok(char::from(byte).to_string())
+            }
+            Some(_) | None => self.cursor.stop("an expansion that is not understood"),
+        }
     }
 
     /// What stands in `${ … }` after the operator, up to the brace.

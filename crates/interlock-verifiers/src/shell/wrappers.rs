@@ -1,87 +1,15 @@
 //! Commands that run other commands: each is peeled by its own grammar, and what it runs is judged.
 
+use super::options;
 use super::reduce::{Argument, Partly};
-use super::shells::is_shell;
+use super::traits::Language;
 use super::walk::{Run, Walk};
-use super::{Executor, Label};
+use super::{Effect, Executor};
 
-/// The options of a wrapper that have an argument, and those that have none; of one letter or written out.
-struct Grammar {
-    with_argument: &'static [&'static str],
-    without: &'static [&'static str],
-}
-
-/// An option that was given, with its argument.
-type Given = (String, Option<Argument>);
-
-/// Skips the options of a wrapper. Hands back where its operands begin, and the options with their arguments; nothing
-/// if there is one that is not known.
-fn skip_options(arguments: &[Argument], grammar: &Grammar) -> Option<(usize, Vec<Given>)> {
-    let mut found = Vec::new();
-    let mut at = 0usize;
-    while let Some(argument) = arguments.get(at) {
-        let text = match argument.known_text() {
-            Some(text) => text,
-            None if argument.splits => return None,
-            None if argument.prefix().starts_with("--") && argument.prefix().contains('=') => argument.prefix(),
-            None if argument.may_be_option => return None,
-            None => break,
-        };
-        if text == "--" {
-            at = at.saturating_add(1);
-            break;
-        }
-        if text.len() < 2 || !text.starts_with('-') {
-            break;
-        }
-        at = at.saturating_add(1);
-        if text.starts_with("--") {
-            let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-            let attached = attached.map(|value| match argument.known_text() {
-                Some(_) => Argument::known(value, argument.span.clone()),
-                None => Argument::unknown(argument.span.clone()),
-            });
-            if grammar.with_argument.contains(&name) {
-                let value = match attached {
-                    Some(value) => Some(value),
-                    None => {
-                        let next = arguments.get(at).cloned();
-                        at = at.saturating_add(1);
-                        next
-                    }
-                };
-                found.push((name.to_owned(), value));
-            } else if grammar.without.contains(&name) {
-                found.push((name.to_owned(), attached));
-            } else {
-                return None;
-            }
-            continue;
-        }
-        let mut letters = text.get(1..).unwrap_or("").chars();
-        while let Some(letter) = letters.next() {
-            let option = format!("-{letter}");
-            if grammar.with_argument.contains(&option.as_str()) {
-                let attached = letters.as_str();
-                let value = if attached.is_empty() {
-                    let next = arguments.get(at).cloned();
-                    at = at.saturating_add(1);
-                    next
-                } else {
-                    Some(Argument::known(attached, argument.span.clone()))
-                };
-                found.push((option, value));
-                break;
-            }
-            if !grammar.without.contains(&option.as_str()) {
-                return None;
-            }
-            found.push((option, None));
-        }
-    }
-    // A value that becomes several words is the command.
-    let splits = |(_, value): &Given| value.as_ref().is_some_and(|value| value.splits);
-    (!found.iter().any(splits)).then_some((at, found))
+/// Reads the options of a wrapper, as the table lists them. Hands back where its operands begin, and the options with
+/// their arguments; nothing if there is one that is not known.
+fn own_options(walk: &Walk<'_, '_>, run: &Run<'_>, arguments: &[Argument]) -> Option<(usize, Vec<options::Leading>)> {
+    options::leading(walk.setting.commands.grammar(run.name)?, arguments)
 }
 
 fn rest(arguments: &[Argument], at: usize) -> &[Argument] {
@@ -89,11 +17,11 @@ fn rest(arguments: &[Argument], at: usize) -> &[Argument] {
 }
 
 fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    walk.add(Label::Unknown, run.name, &run.span, "an option that is not known");
+    walk.add(Effect::Unknown, run.name, &run.span, "an option that is not known");
     // Whatever it runs, a command that destroys is not made harmless by an option in front of it.
     for (at, argument) in run.arguments.iter().enumerate() {
         let plain = argument.known_text().filter(|text| !text.starts_with('-') && !text.contains('='));
-        if plain.is_some_and(|name| super::special::destroys(walk, name)) {
+        if plain.is_some_and(|name| super::programs::destroys(walk, name)) {
             walk.program(run, rest(run.arguments, at));
             return;
         }
@@ -101,45 +29,30 @@ fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 }
 
 fn query(walk: &mut Walk<'_, '_>, run: &Run<'_>, why: &'static str) {
-    walk.add(Label::ReadOnly, run.name, &run.span, why);
+    walk.add(Effect::ReadOnly, run.name, &run.span, why);
 }
 
 /// `env [OPTION]… [NAME=VALUE]… [COMMAND …]`
 pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &["-u", "--unset", "-C", "--chdir", "-S", "--split-string", "-a", "--argv0"],
-        without: &[
-            "-i",
-            "--ignore-environment",
-            "-0",
-            "--null",
-            "-v",
-            "--debug",
-            "--block-signal",
-            "--default-signal",
-            "--ignore-signal",
-            "--list-signal-handling",
-        ],
-    };
     // A dash alone empties the environment, as `-i` does.
     let skipped = usize::from(run.arguments.first().and_then(Argument::known_text) == Some("-"));
     let arguments = rest(run.arguments, skipped);
-    let Some((at, options)) = skip_options(arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, arguments) else { return not_understood(walk, run) };
     let split = options.iter().rev().find(|(name, _)| name == "-S" || name == "--split-string");
     let mut sets: Vec<String> = run.sets.to_vec();
     if let Some((_, value)) = split {
         let text = value.as_ref().and_then(Argument::known_text);
         let Some(text) = text.filter(|text| !text.contains(['$', '\\', '`', ';', '|', '&', '<', '>', '(', '*'])) else {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         };
         let operands = rest(arguments, at);
         if !operands.iter().all(|operand| operand.known_text().is_some_and(is_plain_word)) {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         }
         let more: Vec<&str> = operands.iter().filter_map(Argument::known_text).collect();
         let whole = format!("env {text} {}", more.join(" "));
         if text.trim_start().starts_with("-S") || text.trim_start().starts_with("-s") {
-            return walk.add(Label::Unknown, run.name, &run.span, "splits text that is not plain");
+            return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         }
         let executor = walk.executor;
         return walk.text(whole.trim_end(), &run.span, executor);
@@ -152,7 +65,7 @@ pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let name = first.prefix().split_once('=').map(|(name, _)| name.to_owned());
         let Some(name) = name.filter(|name| !name.is_empty()) else { break };
         if first.splits {
-            return walk.add(Label::Unknown, run.name, &run.span, "the command is not known before the line runs");
+            return walk.add(Effect::Unknown, run.name, &run.span, "the command is not known before the line runs");
         }
         sets.push(name);
         operands = others;
@@ -170,67 +83,7 @@ fn is_plain_word(text: &str) -> bool {
 
 /// `sudo`, `doas`, `su`: at least unknown, whatever they run.
 pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    walk.add(Label::Unknown, run.name, &run.span, "runs as another user");
-    let grammar = match run.name {
-        "doas" => Grammar { with_argument: &["-u", "-C", "-a"], without: &["-n", "-s", "-L"] },
-        _ => Grammar {
-            with_argument: &[
-                "-u",
-                "--user",
-                "-g",
-                "--group",
-                "-h",
-                "--host",
-                "-p",
-                "--prompt",
-                "-C",
-                "--close-from",
-                "-r",
-                "--role",
-                "-t",
-                "--type",
-                "-T",
-                "--command-timeout",
-                "-U",
-                "--other-user",
-                "-D",
-                "--chdir",
-                "-R",
-                "--chroot",
-            ],
-            without: &[
-                "-A",
-                "-b",
-                "-E",
-                "-H",
-                "-i",
-                "-k",
-                "-K",
-                "-l",
-                "-n",
-                "-P",
-                "-S",
-                "-s",
-                "-v",
-                "-e",
-                "-B",
-                "-N",
-                "--askpass",
-                "--background",
-                "--preserve-env",
-                "--set-home",
-                "--login",
-                "--non-interactive",
-                "--stdin",
-                "--shell",
-                "--validate",
-                "--list",
-                "--reset-timestamp",
-                "--remove-timestamp",
-                "--edit",
-            ],
-        },
-    };
+    walk.add(Effect::Unknown, run.name, &run.span, "runs as another user");
     if run.name == "su" {
         // Its options may stand behind the name of the user.
         let texts = run.arguments.iter().map(|argument| argument.known_text().unwrap_or(""));
@@ -245,7 +98,7 @@ pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
         return;
     }
-    let Some((at, _)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, _)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let mut operands = rest(run.arguments, at);
     while let Some((first, others)) = operands.split_first() {
         if !first.prefix().contains('=') || first.prefix().starts_with('=') {
@@ -258,11 +111,7 @@ pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `time` as a program: `/usr/bin/time -v CMD`.
 pub(super) fn time(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &["-o", "--output", "-f", "--format"],
-        without: &["-a", "--append", "-p", "--portability", "-v", "--verbose", "-q", "--quiet", "-l", "-h"],
-    };
-    let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     for (name, value) in &options {
         if let (true, Some(value)) = (name == "-o" || name == "--output", value) {
             walk.writes(value, run.name, &run.span);
@@ -273,27 +122,7 @@ pub(super) fn time(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `flock FILE CMD …`, `flock FILE -c TEXT`, `flock N`.
 pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &["-w", "--wait", "--timeout", "-E", "--conflict-exit-code"],
-        without: &[
-            "-s",
-            "--shared",
-            "-x",
-            "-e",
-            "--exclusive",
-            "-u",
-            "--unlock",
-            "-n",
-            "--nb",
-            "--nonblock",
-            "-o",
-            "--close",
-            "-F",
-            "--no-fork",
-            "--verbose",
-        ],
-    };
-    let Some((at, _)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, _)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let operands = rest(run.arguments, at);
     let Some((file, command)) = operands.split_first() else { return query(walk, run, "locks nothing") };
     let number = file.known_text().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
@@ -307,7 +136,7 @@ pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 text.first().and_then(|text| text.known_text().map(|known| (known.to_owned(), text.span.clone())));
             match text {
                 Some((text, span)) => walk.text(&text, &span, Executor::Other),
-                None => walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known"),
+                None => walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known"),
             }
         }
         Some(_) => walk.program(run, command),
@@ -317,55 +146,24 @@ pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `script [-c TEXT] [FILE]`
 pub(super) fn script(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &["-c", "--command", "-E", "--echo", "-o", "--output-limit", "-m", "--logging-format"],
-        without: &["-a", "--append", "-e", "--return", "-f", "--flush", "-q", "--quiet", "--force"],
-    };
-    let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let command = options.iter().find(|(name, _)| name == "-c" || name == "--command");
     match command.and_then(|(_, value)| value.as_ref()) {
         Some(value) => match value.known_text() {
             Some(text) => walk.text(text, &value.span, Executor::Other),
-            None => walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known"),
+            None => walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known"),
         },
-        None => walk.add(Label::Unknown, run.name, &run.span, "starts a shell"),
+        None => walk.add(Effect::Unknown, run.name, &run.span, "starts a shell"),
     }
     match rest(run.arguments, at).first() {
         Some(file) => walk.writes(file, run.name, &run.span),
-        None => walk.add(Label::Write, run.name, &run.span, "writes a file"),
+        None => walk.add(Effect::Write, run.name, &run.span, "writes a file"),
     }
 }
 
 /// `watch [OPTION]… CMD …`: a shell reads the words, unless `-x` is given.
 pub(super) fn watch(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &["-n", "--interval", "-q", "--equexit", "-s", "--shotsdir"],
-        without: &[
-            "-b",
-            "--beep",
-            "-c",
-            "--color",
-            "-C",
-            "--no-color",
-            "-d",
-            "--differences",
-            "-e",
-            "--errexit",
-            "-g",
-            "--chgexit",
-            "-p",
-            "--precise",
-            "-r",
-            "--no-rerun",
-            "-t",
-            "--no-title",
-            "-w",
-            "--no-wrap",
-            "-x",
-            "--exec",
-        ],
-    };
-    let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let operands = rest(run.arguments, at);
     if options.iter().any(|(name, _)| name == "-x" || name == "--exec") {
         return walk.program(run, operands);
@@ -377,14 +175,14 @@ pub(super) fn watch(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 fn joined(walk: &mut Walk<'_, '_>, run: &Run<'_>, words: &[Argument], placeholder: &str) {
     let known: Option<Vec<&str>> = words.iter().map(Argument::known_text).collect();
     match known {
-        Some(known) if known.is_empty() => walk.add(Label::Unknown, run.name, &run.span, "runs what it reads"),
+        Some(known) if known.is_empty() => walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads"),
         Some(known) => {
             let text = known.join(" ");
             let text = if placeholder.is_empty() { text } else { text.replace(placeholder, " ") };
             walk.text(&text, &run.span, Executor::Other);
         }
         None => {
-            walk.add(Label::Unknown, run.name, &run.span, "runs text that is not known");
+            walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known");
             let skeletons: Vec<&str> = words.iter().map(Argument::skeleton).collect();
             walk.partly(&skeletons.join(" "), &run.span);
         }
@@ -393,57 +191,15 @@ fn joined(walk: &mut Walk<'_, '_>, run: &Run<'_>, words: &[Argument], placeholde
 
 /// `xargs [OPTION]… [CMD …]`
 pub(super) fn xargs(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &[
-            "-a",
-            "--arg-file",
-            "-d",
-            "--delimiter",
-            "-E",
-            "-I",
-            "-L",
-            "--max-lines",
-            "-n",
-            "--max-args",
-            "-P",
-            "--max-procs",
-            "-s",
-            "--max-chars",
-            "--process-slot-var",
-            "-J",
-            "-R",
-            "-S",
-        ],
-        without: &[
-            "-0",
-            "--null",
-            "-e",
-            "--eof",
-            "-i",
-            "--replace",
-            "-l",
-            "-o",
-            "--open-tty",
-            "-p",
-            "--interactive",
-            "-r",
-            "--no-run-if-empty",
-            "-t",
-            "--verbose",
-            "-x",
-            "--exit",
-            "--show-limits",
-        ],
-    };
-    let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let named = |names: [&str; 3]| options.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
     if named(["--process-slot-var", "", ""]).is_some() {
-        return walk.add(Label::Unknown, run.name, &run.span, "sets a variable for the program");
+        return walk.add(Effect::Unknown, run.name, &run.span, "sets a variable for the program");
     }
     let placeholder = match named(["-I", "-i", "--replace"]) {
         Some((_, Some(value))) => match value.known_text() {
             Some(text) => text.to_owned(),
-            None => return walk.add(Label::Unknown, run.name, &run.span, "a placeholder that is not known"),
+            None => return walk.add(Effect::Unknown, run.name, &run.span, "a placeholder that is not known"),
         },
         Some((_, None)) => "{}".to_owned(),
         None => String::new(),
@@ -471,7 +227,9 @@ pub(super) fn with_placeholder(
     placeholder: &str,
     may_be_option: bool,
 ) -> Vec<Argument> {
-    let is_shell = operands.first().and_then(Argument::known_text).is_some_and(is_shell);
+    let name = operands.first().and_then(Argument::known_text).unwrap_or("");
+    let name = name.rsplit('/').next().unwrap_or(name);
+    let is_shell = walk.setting.commands.traits(name).speaks(Language::Shell);
     let mut arguments = Vec::new();
     for operand in operands {
         let Some(text) = operand.known_text().filter(|text| text.contains(placeholder)) else {
@@ -479,7 +237,7 @@ pub(super) fn with_placeholder(
             continue;
         };
         if is_shell && text != placeholder {
-            walk.add(Label::Unknown, run.name, &operand.span, "what it reads becomes code");
+            walk.add(Effect::Unknown, run.name, &operand.span, "what it reads becomes code");
             arguments.push(operand.clone());
             continue;
         }
@@ -494,69 +252,20 @@ pub(super) fn with_placeholder(
 
 /// `parallel [OPTION]… [CMD …] [::: WORD …]`: a shell reads the words.
 pub(super) fn parallel(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let grammar = Grammar {
-        with_argument: &[
-            "-j",
-            "--jobs",
-            "-P",
-            "--max-procs",
-            "-a",
-            "--arg-file",
-            "-I",
-            "-n",
-            "--max-args",
-            "-N",
-            "-L",
-            "--delay",
-            "-d",
-            "--delimiter",
-            "-C",
-            "--colsep",
-            "--timeout",
-            "--retries",
-            "--max-replace-args",
-        ],
-        without: &[
-            "-k",
-            "--keep-order",
-            "-0",
-            "--null",
-            "-v",
-            "--verbose",
-            "-t",
-            "--will-cite",
-            "--bar",
-            "--progress",
-            "-u",
-            "--ungroup",
-            "--group",
-            "--line-buffer",
-            "--lb",
-            "--tag",
-            "-X",
-            "-m",
-            "-q",
-            "--quote",
-            "--eta",
-            "-r",
-            "--no-run-if-empty",
-            "--dry-run",
-        ],
-    };
-    let Some((at, options)) = skip_options(run.arguments, &grammar) else { return not_understood(walk, run) };
+    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
     let operands = rest(run.arguments, at);
     let ends = |argument: &Argument| matches!(argument.known_text(), Some(":::" | "::::" | ":::+" | "::::+"));
     let end = operands.iter().position(ends).unwrap_or(operands.len());
     let command = operands.get(..end).unwrap_or_default();
     if command.is_empty() {
-        return walk.add(Label::Unknown, run.name, &run.span, "runs what it reads");
+        return walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads");
     }
     if options.iter().any(|(name, _)| name == "--dry-run") {
         return query(walk, run, "prints what it would run");
     }
     let whole = command.iter().filter_map(Argument::known_text).collect::<Vec<_>>().join(" ");
     if whole.contains("{=") || command.first().is_some_and(|first| first.prefix().contains('{')) {
-        walk.add(Label::Unknown, run.name, &run.span, "what it reads becomes code");
+        walk.add(Effect::Unknown, run.name, &run.span, "what it reads becomes code");
     }
     joined(walk, run, command, "");
     // What is appended could be an option of the command.

@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use interlock_core::bundle::ShellSettings;
+use interlock_core::call::Effect;
 use interlock_verifiers::shell::{
-    Analysis, Commands, Executor, GitPrograms, Hooks, Label, Setting, TEXT_BYTES_MAX, classify,
+    Analysis, Commands, Executor, GitBlame, GitPrograms, Hooks, Setting, TEXT_BYTES_MAX, classify,
 };
 
 fn setting() -> Setting {
     Setting::built_in().expect("the table is sound")
 }
 
-fn label(text: &str) -> Label {
+fn label(text: &str) -> Effect {
     classify(text, &setting()).label
 }
 
@@ -96,7 +97,7 @@ fn no_wrapper_lowers_what_destroys() {
     let setting = setting();
     for case in lines("pairs.jsonl") {
         for key in ["base", "wrapped"] {
-            assert_eq!(classify(text(&case, key), &setting).label, Label::Destructive, "{}", text(&case, key));
+            assert_eq!(classify(text(&case, key), &setting).label, Effect::Destructive, "{}", text(&case, key));
         }
     }
     let around = [
@@ -146,7 +147,7 @@ fn no_wrapper_lowers_what_destroys() {
             if wrapper.starts_with("coproc") && (base.contains("()") || base.starts_with("function")) {
                 continue;
             }
-            assert_eq!(classify(&line, &setting).label, Label::Destructive, "{line}");
+            assert_eq!(classify(&line, &setting).label, Effect::Destructive, "{line}");
             tried += 1;
         }
     }
@@ -191,10 +192,10 @@ fn a_program_run_by_a_wrapper_keeps_its_effect() {
         "env nice timeout 5 stdbuf -o0",
     ];
     for wrapper in wrappers {
-        assert_eq!(label(&format!("{wrapper} rm x")), Label::Destructive, "{wrapper} rm x");
-        assert_eq!(label(&format!("{wrapper} /bin/rm -rf x")), Label::Destructive, "{wrapper} /bin/rm -rf x");
-        assert!(label(&format!("{wrapper} touch x")) >= Label::Write, "{wrapper} touch x");
-        assert!(label(&format!("{wrapper} ./x")) >= Label::Unknown, "{wrapper} ./x");
+        assert_eq!(label(&format!("{wrapper} rm x")), Effect::Destructive, "{wrapper} rm x");
+        assert_eq!(label(&format!("{wrapper} /bin/rm -rf x")), Effect::Destructive, "{wrapper} /bin/rm -rf x");
+        assert!(label(&format!("{wrapper} touch x")) >= Effect::Write, "{wrapper} touch x");
+        assert!(label(&format!("{wrapper} ./x")) >= Effect::Unknown, "{wrapper} ./x");
     }
 }
 
@@ -206,7 +207,7 @@ fn a_line_is_understood_only_if_every_part_is() {
     let many = format!("{}python3 x.py; rm y", "rm z; ".repeat(3_000));
     for line in ["python3 x.py; rm y", "rm y; $X", "sudo rm y", "rm y; bash -c 'if'", "bash -c \"rm $x\"", &many] {
         let analysis = classify(line, &setting());
-        assert_eq!(analysis.label, Label::Destructive);
+        assert_eq!(analysis.label, Effect::Destructive);
         assert!(!analysis.understood, "{}", line.get(..40).unwrap_or(line));
     }
 }
@@ -215,31 +216,31 @@ fn a_line_is_understood_only_if_every_part_is() {
 fn what_was_found_before_the_fuel_ran_out_stays_found() {
     // The export at the end makes a second walk of it, for which there is not enough fuel.
     let line = format!("{}rm y; export A=1", "ls; ".repeat(6_000));
-    assert_eq!(label(&line), Label::Destructive);
+    assert_eq!(label(&line), Effect::Destructive);
     let without = format!("{}rm y", "ls; ".repeat(6_000));
     assert!(classify(&without, &setting()).understood, "one walk has enough");
 }
 
 #[test]
 fn a_text_that_is_walked_twice_lists_its_effects_once() {
-    let effects = classify("ls | cat; rm y; export A=1", &setting()).effects;
+    let effects = classify("ls | cat; rm y; export A=1", &setting()).causes;
     for (at, effect) in effects.iter().enumerate() {
         assert!(!effects[..at].contains(effect), "{effect:?} is there twice");
     }
-    assert_eq!(effects.iter().filter(|effect| effect.effect == Label::Destructive).count(), 1);
+    assert_eq!(effects.iter().filter(|effect| effect.effect == Effect::Destructive).count(), 1);
 }
 
 #[test]
 fn other_shells_are_not_taken_for_bash() {
     let with = |text: &str, executor: Executor| classify(text, &Setting { executor, ..setting() }).label;
-    assert_eq!(with("ls | head", Executor::Other), Label::ReadOnly);
+    assert_eq!(with("ls | head", Executor::Other), Effect::ReadOnly);
     for text in ["[[ b > a ]]", "ls |& cat", "echo $'\\x72'", "cat <(ls)", "a=(1 2)", "ls &>/dev/null", "(( 1 > 2 ))"] {
-        assert_eq!(with(text, Executor::Bash), Label::ReadOnly, "{text}");
-        assert_eq!(with(text, Executor::Other), Label::Unknown, "{text}");
+        assert_eq!(with(text, Executor::Bash), Effect::ReadOnly, "{text}");
+        assert_eq!(with(text, Executor::Other), Effect::Unknown, "{text}");
     }
-    assert_eq!(with("ls *(e:'rm x':)", Executor::Other), Label::Unknown);
-    assert_eq!(with("ls ${(e)x}", Executor::Other), Label::Unknown);
-    assert_eq!(with("ls", Executor::Foreign), Label::Unknown);
+    assert_eq!(with("ls *(e:'rm x':)", Executor::Other), Effect::Unknown);
+    assert_eq!(with("ls ${(e)x}", Executor::Other), Effect::Unknown);
+    assert_eq!(with("ls", Executor::Foreign), Effect::Unknown);
     for (name, executor) in
         [("bash", Executor::Bash), ("zsh", Executor::Other), ("fish", Executor::Foreign), ("pwsh", Executor::Foreign)]
     {
@@ -279,8 +280,8 @@ fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
         "cat <<E\n$x:l\nE",
     ];
     for text in otherwise {
-        assert!(with(text, Executor::BashOrZsh) >= Label::Unknown, "{text}");
-        assert!(with(text, Executor::Bash) < Label::Unknown, "{text}");
+        assert!(with(text, Executor::BashOrZsh) >= Effect::Unknown, "{text}");
+        assert!(with(text, Executor::Bash) < Effect::Unknown, "{text}");
     }
     let alike = [
         "ls | head",
@@ -298,7 +299,7 @@ fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
         "x='a b'; for i in $x; do echo $i; done",
     ];
     for text in alike {
-        assert_eq!(with(text, Executor::BashOrZsh), Label::ReadOnly, "{text}");
+        assert_eq!(with(text, Executor::BashOrZsh), Effect::ReadOnly, "{text}");
     }
 }
 
@@ -306,14 +307,16 @@ fn what_zsh_reads_differently_is_unknown_unless_it_is_bash() {
 fn a_repository_that_names_programs_makes_git_unknown() {
     let with = |line: &str, git: Option<GitPrograms>| classify(line, &Setting { git, ..setting() });
     let plain = GitPrograms::default;
-    assert_eq!(with("git status", None).label, Label::ReadOnly);
+    assert_eq!(with("git status", None).label, Effect::ReadOnly);
     assert_eq!(with("git status", None).assumes, ["plain repository"]);
-    assert_eq!(with("git status", Some(plain())).label, Label::ReadOnly);
+    assert_eq!(with("git status", Some(plain())).label, Effect::ReadOnly);
     assert!(with("git status", Some(plain())).assumes.is_empty());
     let always = GitPrograms { always: Some("core.fsmonitor".to_owned()), ..plain() };
     let found = with("git status", Some(always));
-    assert_eq!(found.label, Label::Unknown);
-    assert!(found.deciding().expect("an effect").why.contains("`core.fsmonitor`"), "{found:?}");
+    assert_eq!(found.label, Effect::Unknown);
+    let deciding = found.deciding().expect("an effect");
+    assert_eq!(deciding.blame, Some(GitBlame::Program("core.fsmonitor".to_owned())));
+    assert!(deciding.why.contains("`core.fsmonitor`"), "{found:?}");
 }
 
 #[test]
@@ -324,24 +327,24 @@ fn what_else_a_configuration_of_git_says_is_about_some_subcommands() {
         ..GitPrograms::default()
     };
     for line in ["git commit -m x", "git checkout main", "git rebase main", "git stash"] {
-        assert_eq!(with(line, &hooks(true)), Label::Unknown, "{line}");
+        assert_eq!(with(line, &hooks(true)), Effect::Unknown, "{line}");
     }
     for line in ["git status", "git diff", "git log -3", "git branch"] {
-        assert_eq!(with(line, &hooks(true)), Label::ReadOnly, "{line}");
+        assert_eq!(with(line, &hooks(true)), Effect::ReadOnly, "{line}");
     }
-    assert_eq!(with("git add -A", &hooks(true)), Label::Write);
+    assert_eq!(with("git add -A", &hooks(true)), Effect::Write);
     // Anybody can put a hook for the index there.
     for line in ["git status", "git diff", "git add -A"] {
-        assert_eq!(with(line, &hooks(false)), Label::Unknown, "{line}");
+        assert_eq!(with(line, &hooks(false)), Effect::Unknown, "{line}");
     }
-    assert_eq!(with("git log -3", &hooks(false)), Label::ReadOnly);
+    assert_eq!(with("git log -3", &hooks(false)), Effect::ReadOnly);
     let alias = GitPrograms { aliases: ["lfs".to_owned()].into(), ..GitPrograms::default() };
-    assert_eq!(with("git lfs status", &alias), Label::Unknown);
-    assert_eq!(with("git status", &alias), Label::ReadOnly);
+    assert_eq!(with("git lfs status", &alias), Effect::Unknown);
+    assert_eq!(with("git status", &alias), Effect::ReadOnly);
     let promisor = GitPrograms { fetches: Some("remote.p.promisor".to_owned()), ..GitPrograms::default() };
-    assert_eq!(with("git cat-file -p HEAD", &promisor), Label::Network);
-    assert_eq!(with("git --no-lazy-fetch cat-file -p HEAD", &promisor), Label::ReadOnly);
-    assert_eq!(with("git config --list", &promisor), Label::ReadOnly);
+    assert_eq!(with("git cat-file -p HEAD", &promisor), Effect::Network);
+    assert_eq!(with("git --no-lazy-fetch cat-file -p HEAD", &promisor), Effect::ReadOnly);
+    assert_eq!(with("git config --list", &promisor), Effect::ReadOnly);
 }
 
 #[test]
@@ -350,17 +353,17 @@ fn a_bundle_can_add_commands_and_never_loosens() {
         |text: &str| Commands::load(Some(&ShellSettings { commands: Some(text.to_owned()), commands_file: None }));
     let added =
         load("[tool]\neffect = \"read_only\"\nflags = \"-a\"\nout = \"-o\"\n").map(Setting::with).expect("sound");
-    assert_eq!(classify("tool -a x", &added).label, Label::ReadOnly);
-    assert_eq!(classify("tool -o out x", &added).label, Label::Write);
-    assert_eq!(classify("tool -z", &added).label, Label::Unknown);
-    assert_eq!(classify("tool", &setting()).label, Label::Unknown);
+    assert_eq!(classify("tool -a x", &added).label, Effect::ReadOnly);
+    assert_eq!(classify("tool -o out x", &added).label, Effect::Write);
+    assert_eq!(classify("tool -z", &added).label, Effect::Unknown);
+    assert_eq!(classify("tool", &setting()).label, Effect::Unknown);
     let tighter = load("[cat]\neffect = \"unknown\"\n").map(Setting::with).expect("sound");
-    assert_eq!(classify("cat x", &tighter).label, Label::Unknown);
+    assert_eq!(classify("cat x", &tighter).label, Effect::Unknown);
     let with_git = load("[git]\neffect = \"network\"\nopen = true\n").map(Setting::with).expect("sound");
-    assert_eq!(classify("git status", &with_git).label, Label::Network);
+    assert_eq!(classify("git status", &with_git).label, Effect::Network);
     // The same effect with fewer questions asked takes nothing away: both entries count.
     let same = load("[sort]\neffect = \"read_only\"\nopen = true\n").map(Setting::with).expect("sound");
-    assert_eq!(classify("sort -o out x", &same).label, Label::Write);
+    assert_eq!(classify("sort -o out x", &same).label, Effect::Write);
     for loose in [
         "[rm]\neffect = \"read_only\"\n",
         "[curl]\neffect = \"write\"\n",
@@ -370,8 +373,32 @@ fn a_bundle_can_add_commands_and_never_loosens() {
         "[x]\neffect = \"write\"\nflags = \"a\"\n",
         "[x]\neffect = \"write\"\noperands = \"some\"\n",
         "[x]\neffect = \"write\"\nflags = \"-a\"\nargs = \"-a\"\n",
+        "[echo]\neffect = \"read_only\"\ntraits = { is = [\"without-paths\"] }\n",
+        "[x]\neffect = \"unknown\"\nanswers = \"x\"\n",
+        "[x]\ntraits = {}\n",
     ] {
         assert!(load(loose).is_err(), "{loose}");
+    }
+}
+
+#[test]
+fn a_group_has_commands_and_is_none() {
+    let load =
+        |text: &str| Commands::load(Some(&ShellSettings { commands: Some(text.to_owned()), commands_file: None }));
+    let table = "[ours]\neffect = \"write\"\nflags = \"-a\"\nnames = \"one two\"\n[ours.because]\n\"it says so\" = \"three\"\n\
+        [four]\nas = \"ours\"\n";
+    let added = load(table).map(Setting::with).expect("sound");
+    for name in ["one", "two", "three", "four"] {
+        assert_eq!(classify(&format!("{name} -a"), &added).label, Effect::Write, "{name}");
+        assert_eq!(classify(&format!("{name} -b"), &added).label, Effect::Unknown, "{name}");
+    }
+    assert_eq!(classify("ours -a", &added).label, Effect::Unknown);
+    assert_eq!(classify("three -a", &added).deciding().expect("an effect").why, "it says so");
+    let twice = "[a]\neffect = \"write\"\nnames = \"x\"\n[x]\neffect = \"write\"\n";
+    let both = "[a]\neffect = \"write\"\nnames = \"x\"\naliases = \"y\"\n";
+    let loosens = "[a]\neffect = \"read_only\"\nnames = \"rm\"\n";
+    for wrong in [twice, both, loosens, "[a]\nas = \"b\"\n"] {
+        assert!(load(wrong).is_err(), "{wrong}");
     }
 }
 
@@ -448,7 +475,7 @@ fn hostile_sizes_are_answered() {
         for size in [100, 10_000, TEXT_BYTES_MAX] {
             let line = part.repeat(size / part.len() + 1);
             let analysis = classify(&line, &setting());
-            assert!(Label::ALL.contains(&analysis.label));
+            assert!(Effect::ALL.contains(&analysis.label));
         }
     }
     // A command, and what it is given over and over.
@@ -473,17 +500,17 @@ fn hostile_sizes_are_answered() {
         ("x=a; x=b; echo ", "\"$x$x\" ", ""),
     ] {
         let line = format!("{before}{}{after}", part.repeat((TEXT_BYTES_MAX - 100) / part.len()));
-        assert!(Label::ALL.contains(&classify(&line, &setting()).label));
+        assert!(Effect::ALL.contains(&classify(&line, &setting()).label));
     }
-    assert_eq!(label(&"a".repeat(10_000_000)), Label::Unknown);
-    assert_eq!(label(&format!("echo {}", "x ".repeat(20_000))), Label::ReadOnly);
+    assert_eq!(label(&"a".repeat(10_000_000)), Effect::Unknown);
+    assert_eq!(label(&format!("echo {}", "x ".repeat(20_000))), Effect::ReadOnly);
     assert_eq!(
         label(&format!("{}ls{}", "(".repeat(30), ")".repeat(30))),
-        Label::ReadOnly,
+        Effect::ReadOnly,
         "an expression in parentheses"
     );
-    assert_eq!(label(&format!("{}ls{}", "( ".repeat(15), " )".repeat(15))), Label::ReadOnly);
-    assert_eq!(label(&format!("{}ls{}", "( ".repeat(10_000), " )".repeat(10_000))), Label::Unknown);
+    assert_eq!(label(&format!("{}ls{}", "( ".repeat(15), " )".repeat(15))), Effect::ReadOnly);
+    assert_eq!(label(&format!("{}ls{}", "( ".repeat(10_000), " )".repeat(10_000))), Effect::Unknown);
 }
 
 #[test]
@@ -506,16 +533,16 @@ fn what_is_read_often_is_paid_for_often() {
     for (long, readers) in &longs {
         for reader in *readers {
             let line = format!("{long}\n{}", reader.repeat(half / reader.len()));
-            assert_eq!(label(&line), Label::Unknown, "more than is paid for is not looked at");
+            assert_eq!(label(&line), Effect::Unknown, "more than is paid for is not looked at");
         }
     }
     let short = format!("f() {{ echo {}; }}\n{}", "a ".repeat(100), "f;".repeat(1_000));
-    assert_eq!(label(&short), Label::ReadOnly);
-    assert_eq!(label("cd ./././a/..; cd .; ls > b"), Label::Write);
-    assert_eq!(label("cd ./././.git/x/..; cd hooks; ls > pre-commit"), Label::Unknown);
-    assert_eq!(label(&format!("cd {}.git; cd hooks; ls > pre-commit", "./".repeat(4_000))), Label::Unknown);
-    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_024))), Label::ReadOnly);
-    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_025))), Label::Unknown);
+    assert_eq!(label(&short), Effect::ReadOnly);
+    assert_eq!(label("cd ./././a/..; cd .; ls > b"), Effect::Write);
+    assert_eq!(label("cd ./././.git/x/..; cd hooks; ls > pre-commit"), Effect::Unknown);
+    assert_eq!(label(&format!("cd {}.git; cd hooks; ls > pre-commit", "./".repeat(4_000))), Effect::Unknown);
+    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_024))), Effect::ReadOnly);
+    assert_eq!(label(&format!("cd {}; ls", "a".repeat(1_025))), Effect::Unknown);
 }
 
 #[test]
@@ -526,7 +553,7 @@ fn calls_that_call_cost_no_more_than_they_may() {
         line.push_str(&format!("f{at}() {{ f{}; f{}; }}; ", at - 1, at - 1));
     }
     line.push_str("f39");
-    assert_eq!(label(&line), Label::Unknown);
+    assert_eq!(label(&line), Effect::Unknown);
 }
 
 #[test]
@@ -542,16 +569,16 @@ fn the_deepest_line_fits_on_a_small_stack() {
     };
     let judge = move || {
         let parentheses = ("( ", " )");
-        assert_eq!(label(&deep(6, parentheses, 40, "env ", 39)), Label::ReadOnly);
-        assert_eq!(label(&deep(6, parentheses, 39, "env ", 40)), Label::Unknown);
-        assert_eq!(label(&deep(6, parentheses, 41, "env ", 39)), Label::Unknown);
-        assert_eq!(label(&deep(7, parentheses, 39, "env ", 39)), Label::Unknown);
+        assert_eq!(label(&deep(6, parentheses, 40, "env ", 39)), Effect::ReadOnly);
+        assert_eq!(label(&deep(6, parentheses, 39, "env ", 40)), Effect::Unknown);
+        assert_eq!(label(&deep(6, parentheses, 41, "env ", 39)), Effect::Unknown);
+        assert_eq!(label(&deep(7, parentheses, 39, "env ", 39)), Effect::Unknown);
         let around =
             [parentheses, ("{ ", " }\n"), ("if ls; then ", " fi\n"), ("echo $( ", " )"), ("f() { ", " }; f\n")];
         for brackets in around {
             for wrapper in ["command ", "timeout 5 ", "sudo ", "xargs ", "find . -exec ", "env -S 'nice' ", "git "] {
                 for levels in [12, 18, 19, 38, 39] {
-                    assert!(Label::ALL.contains(&label(&deep(6, brackets, levels, wrapper, 39))));
+                    assert!(Effect::ALL.contains(&label(&deep(6, brackets, levels, wrapper, 39))));
                 }
             }
         }

@@ -1,7 +1,8 @@
 //! What policy asks about a line: its commands, paths, hosts and directories, and whether patterns cover it.
 
+use interlock_core::call::Effect;
 use interlock_core::rule::CommandPattern;
-use interlock_verifiers::shell::{Label, Setting, Words, classify, covers, examine};
+use interlock_verifiers::shell::{Setting, Words, classify, covers, examine};
 
 fn words(line: &str) -> Words {
     let setting = Setting::built_in().expect("the table is sound");
@@ -37,6 +38,32 @@ fn every_simple_command_is_listed() {
         ("rm *", vec!["rm ?"]),
     ] {
         assert_eq!(commands(line), expected, "`{line}`");
+    }
+}
+
+/// What is known of a command is known of its other names.
+#[test]
+fn another_name_of_a_command_is_that_command() {
+    let pairs = [
+        ("rm -r a", "grm -r a"),
+        ("mv a b", "gmv a b"),
+        ("rmdir a", "grmdir a"),
+        ("grep -r x a", "ggrep -r x a"),
+        ("grep -rn x", "gegrep -rn x"),
+        ("zgrep x a", "xzegrep x a"),
+        ("rg x", "ripgrep x"),
+        ("jq . a", "gojq . a"),
+        ("head -n $n a", "ghead -n $n a"),
+        ("seq 5", "gseq 5"),
+        ("nm @a", "llvm-nm @a"),
+        ("nc a.example 80", "nc.openbsd a.example 80"),
+        ("traceroute a.example", "traceroute6 a.example"),
+        ("cp -t a b", "gcp -t a b"),
+        ("gzip -d a.gz", "ggzip -d a.gz"),
+    ];
+    for (line, other) in pairs {
+        let (one, two) = (words(line), words(other));
+        assert_eq!((one.touches, one.hosts), (two.touches, two.hosts), "`{line}` and `{other}`");
     }
 }
 
@@ -266,10 +293,10 @@ fn the_label_of_a_line_is_in_its_words() {
             let json = interlock_core::json::Json::of(document.root());
             let text = json.as_object().and_then(|case| case.get("cmd")).and_then(|cmd| cmd.as_str()).expect("a line");
             let (analysis, words) = examine(text, &setting);
-            let listed = words.commands.iter().map(|command| command.label).max().unwrap_or(Label::ReadOnly);
+            let listed = words.commands.iter().map(|command| command.label).max().unwrap_or(Effect::ReadOnly);
             assert_eq!(listed.max(words.loose), analysis.label, "`{text}`");
             // Nothing known: nothing covered that does more than read.
-            assert_eq!(covers(&words, &[], false, &setting).is_ok(), analysis.label == Label::ReadOnly, "`{text}`");
+            assert_eq!(covers(&words, &[], false, &setting).is_ok(), analysis.label == Effect::ReadOnly, "`{text}`");
         }
     }
 }

@@ -121,12 +121,7 @@ impl<'a> Walker<'a> {
                 for partition in partitions {
                     self.ident(partition);
                 }
-                if !with_hints.is_empty() {
-                    self.only_in(&[Dialect::Mssql]);
-                }
-                for hint in with_hints {
-                    self.hint(hint);
-                }
+                self.hints(with_hints);
                 match version {
                     None => {}
                     Some(TableVersion::ForSystemTimeAsOf(time)) => {
@@ -164,36 +159,13 @@ impl<'a> Walker<'a> {
             }
             TableFactor::UNNEST { alias, array_exprs, with_offset: _, with_offset_alias, with_ordinality } => {
                 self.exprs(array_exprs);
-                if self.dialect == Dialect::Postgres {
-                    let name = alias.as_ref().map_or("unnest", |alias| alias.name.value.as_str());
-                    let one = if array_exprs.len() == 1 { name } else { "unnest" };
-                    self.called(name, alias.as_ref(), vec![one; array_exprs.len()], *with_ordinality);
-                    self.back_up();
-                    return;
-                }
-                let mut names = vec!["unnest", "offset", "ordinality"];
-                names.extend(alias.iter().map(|alias| alias.name.value.as_str()));
-                names.extend(with_offset_alias.iter().map(|alias| alias.value.as_str()));
-                // The fields of structures are columns there.
-                let columns = if self.dialect == Dialect::Bigquery { Columns::Unknown } else { Columns::Named(names) };
-                self.derived(alias.as_ref(), columns);
+                let offset = with_offset_alias.as_ref().map(|alias| alias.value.as_str());
+                self.unnested(alias.as_ref(), array_exprs.len(), offset, *with_ordinality);
             }
             TableFactor::JsonTable { json_expr, json_path, columns, alias } => {
                 self.expr(json_expr);
                 self.json_path(&json_path.value);
-                let mut names = Vec::new();
-                for column in columns {
-                    match column {
-                        JsonTableColumn::Named(column) => {
-                            self.data_type(&column.r#type);
-                            self.json_path(&column.path.value);
-                            self.column(&column.name);
-                            names.push(column.name.value.as_str());
-                        }
-                        JsonTableColumn::ForOrdinality(name) => names.push(name.value.as_str()),
-                        JsonTableColumn::Nested(_) => self.unknown("NESTED PATH"),
-                    }
-                }
+                let names = self.json_columns(columns);
                 self.derived(alias.as_ref(), Columns::Named(names));
             }
             TableFactor::OpenJsonTable { json_expr, json_path, columns, alias } => {
@@ -224,6 +196,46 @@ impl<'a> Walker<'a> {
             | TableFactor::SemanticView { .. } => self.unknown("a kind of table"),
         }
         self.back_up();
+    }
+
+    fn hints(&mut self, hints: &'a [Expr]) {
+        if !hints.is_empty() {
+            self.only_in(&[Dialect::Mssql]);
+        }
+        for hint in hints {
+            self.hint(hint);
+        }
+    }
+
+    /// The elements of arrays as rows.
+    fn unnested(&mut self, alias: Option<&'a TableAlias>, arrays: usize, offset: Option<&'a str>, numbered: bool) {
+        let name = alias.map_or("unnest", |alias| alias.name.value.as_str());
+        if self.dialect == Dialect::Postgres {
+            let one = if arrays == 1 { name } else { "unnest" };
+            return self.called(name, alias, vec![one; arrays], numbered);
+        }
+        let names = ["unnest", "offset", "ordinality", name].into_iter().chain(offset).collect();
+        // The fields of structures are columns there.
+        let columns = if self.dialect == Dialect::Bigquery { Columns::Unknown } else { Columns::Named(names) };
+        self.derived(alias, columns);
+    }
+
+    /// The columns that a text of JSON is taken apart into.
+    fn json_columns(&mut self, columns: &'a [JsonTableColumn]) -> Vec<&'a str> {
+        let mut names = Vec::new();
+        for column in columns {
+            match column {
+                JsonTableColumn::Named(column) => {
+                    self.data_type(&column.r#type);
+                    self.json_path(&column.path.value);
+                    self.column(&column.name);
+                    names.push(column.name.value.as_str());
+                }
+                JsonTableColumn::ForOrdinality(name) => names.push(name.value.as_str()),
+                JsonTableColumn::Nested(_) => self.unknown("NESTED PATH"),
+            }
+        }
+        names
     }
 
     /// Hides the relations of the current scope or shows them; answers how it was.

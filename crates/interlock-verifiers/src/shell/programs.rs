@@ -3,56 +3,54 @@
 use super::options::{self, Call};
 use super::reduce::Argument;
 use super::table::{Operands, Spec};
+use super::traits::{Fact, Language};
 use super::walk::{Run, Walk};
-use super::{Label, awk, builtins, find, git, paths, sed, shells, ssh, tar, versions, wrappers};
+use super::{Effect, awk, builtins, find, git, paths, sed, shells, ssh, tar, versions, wrappers};
 
 type Handler = fn(&mut Walk<'_, '_>, &Run<'_>);
 
-/// The programs that are handled by code.
+/// The code for a language.
 #[rustfmt::skip]
-fn handler(name: &str) -> Option<Handler> {
-    Some(match name {
-        "sed" | "gsed"                              => sed::run,
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => awk::run,
-        "find" | "gfind"                            => find::run,
-        "fd" | "fdfind"                             => find::fd,
-        "tar" | "gtar" | "bsdtar"                   => tar::run,
-        "dd" | "gdd"                                => dd,
-        "socat"                                     => socat,
-        "git"                                       => git::run,
-        "env" | "genv"                              => wrappers::env,
-        "xargs" | "gxargs"                          => wrappers::xargs,
-        "parallel"                                  => wrappers::parallel,
-        "flock"                                     => wrappers::flock,
-        "script"                                    => wrappers::script,
-        "watch"                                     => wrappers::watch,
-        "time" | "gtime"                            => wrappers::time,
-        "sudo" | "doas" | "su"                      => wrappers::privileged,
-        "ssh"                                       => ssh::run,
-        "busybox" | "toybox"                        => |walk, run| walk.program(run, run.arguments),
-        _ if shells::SHELLS.contains(&name)       => shells::run,
-        _ => return None,
+fn handler(language: Language) -> Option<Handler> {
+    Some(match language {
+        Language::Sed        => sed::run,
+        Language::Awk        => awk::run,
+        Language::Find       => find::run,
+        Language::Fd         => find::fd,
+        Language::Tar        => tar::run,
+        Language::Dd         => dd,
+        Language::Socat      => socat,
+        Language::Ssh        => ssh::run,
+        Language::Git        => git::run,
+        Language::Env        => wrappers::env,
+        Language::Xargs      => wrappers::xargs,
+        Language::Parallel   => wrappers::parallel,
+        Language::Flock      => wrappers::flock,
+        Language::Script     => wrappers::script,
+        Language::Watch      => wrappers::watch,
+        Language::Time       => wrappers::time,
+        Language::Privileged => wrappers::privileged,
+        Language::Multicall  => |walk, run| walk.program(run, run.arguments),
+        Language::Shell      => shells::run,
+        // The shell itself runs those; what a program of the same name does, `run` asks.
+        Language::Builtin    => return None,
     })
-}
-
-/// Whether code knows this name, so that a table can only add to it.
-pub(super) fn is_handled(name: &str) -> bool {
-    handler(name).is_some() || builtins::is_builtin(name)
 }
 
 /// Whether a name alone says that something is destroyed.
 pub(super) fn destroys(walk: &Walk<'_, '_>, name: &str) -> bool {
     let name = name.rsplit('/').next().unwrap_or(name);
-    walk.setting.commands.get(name).iter().flatten().any(|spec| spec.effect == Label::Destructive)
+    walk.setting.commands.get(name).iter().flatten().any(|spec| spec.effect == Effect::Destructive)
 }
 
 /// Runs a program.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let entries: Vec<_> = walk.setting.commands.get(run.name).into_iter().flatten().cloned().collect();
-    let handler = handler(run.name);
+    let traits = walk.setting.commands.traits(run.name);
+    let handler = traits.language.and_then(handler);
     let known = handler.is_some() || !entries.is_empty();
     if known && versions::is_asked(run.arguments, &entries) && versions::answers(walk, run, &entries) {
-        return walk.add(Label::ReadOnly, run.name, &run.span, "asks for a version or for help");
+        return walk.add(Effect::ReadOnly, run.name, &run.span, "asks for a version or for help");
     }
     if let Some(handler) = handler {
         handler(walk, run);
@@ -60,33 +58,25 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     for spec in &entries {
         by_table(walk, run, spec, run.arguments, run.name);
     }
-    if opens_addresses(run) {
-        walk.add(Label::Network, run.name, &run.span, "opens an address");
+    if traits.is(Fact::OpensAddresses) && opens_addresses(run) {
+        walk.add(Effect::Network, run.name, &run.span, "opens an address");
     }
-    if names_destruction(run) {
-        walk.add(Label::Destructive, run.name, &run.span, "destroys what is elsewhere");
+    if traits.is(Fact::Cloud) && names_destruction(run, traits.is(Fact::HasMethods)) {
+        walk.add(Effect::Destructive, run.name, &run.span, "destroys what is elsewhere");
     }
-    if known || is_also_program(run.name) && builtins::run(walk, run) {
+    if known || traits.is(Fact::Program) && builtins::run(walk, run) {
         return;
     }
-    walk.add(Label::Unknown, run.name, &run.span, "not in the table of commands");
+    walk.add(Effect::Unknown, run.name, &run.span, "not in the table of commands");
 }
 
-/// Builtins that are programs as well, and do the same as those.
-fn is_also_program(name: &str) -> bool {
-    matches!(name, "echo" | "printf" | "true" | "false" | "pwd" | "test" | "[" | "kill")
-}
-
-/// Programs that open an address where others open a file.
-const OPENING: &[&str] = &["openssl", "xmllint", "mediainfo", "pdfinfo", "pdftotext", "ffprobe", "ncdump"];
-
-/// Whether such a program is given an address.
+/// Whether a program is given an address, which it opens.
 fn opens_addresses(run: &Run<'_>) -> bool {
     let is_address = |text: &str| {
         let scheme = text.split_once("://").map(|(scheme, _)| scheme.rsplit('=').next().unwrap_or(""));
         scheme.is_some_and(|scheme| !scheme.eq_ignore_ascii_case("file"))
     };
-    OPENING.contains(&run.name) && super::unnamed::texts(run.arguments).any(is_address)
+    options::texts(run.arguments).any(is_address)
 }
 
 /// A call judged by an entry of the table.
@@ -106,27 +96,21 @@ pub(super) fn by_verb(
     arguments: &[Argument],
     name: &str,
 ) {
-    for (effect, at) in &call.effects {
-        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
-        walk.add(*effect, name, span, option_why(*effect));
-    }
-    for output in &call.outputs {
-        walk.writes(output, name, &output.span);
-    }
+    own_effects(walk, run, call, arguments, name);
     let Some(at) = call.first_operand else {
         let why = spec.why.clone().unwrap_or_else(|| effect_why(spec.effect).to_owned());
-        let effect = if call.is_lowered { Label::ReadOnly } else { spec.effect };
+        let effect = if call.is_lowered { Effect::ReadOnly } else { spec.effect };
         return walk.add(effect, name, &run.span, why);
     };
     // An option that is not known may have taken the next word for its own, so the verb may be a later one.
-    if call.effects.iter().any(|(effect, _)| *effect == Label::Unknown) {
+    if call.effects.iter().any(|(effect, _)| *effect == Effect::Unknown) {
         let later = arguments.iter().skip(at).filter_map(Argument::known_text);
         if let Some(verb) = later.into_iter().find(|word| spec.verb_destroys(word)) {
-            walk.add(Label::Destructive, &format!("{name} {verb}"), &run.span, effect_why(Label::Destructive));
+            walk.add(Effect::Destructive, &format!("{name} {verb}"), &run.span, effect_why(Effect::Destructive));
         }
     }
     let Some(verb) = arguments.get(at).and_then(Argument::known_text) else {
-        return walk.add(Label::Unknown, name, &run.span, "a subcommand that is not known before the line runs");
+        return walk.add(Effect::Unknown, name, &run.span, "a subcommand that is not known before the line runs");
     };
     let rest = arguments.get(at.saturating_add(1)..).unwrap_or_default();
     let whole = format!("{name} {verb}");
@@ -141,8 +125,8 @@ pub(super) fn by_verb(
             Some(any) => by_table(walk, run, any, rest, &whole),
             None => {
                 // An operand, or a verb that the table does not have.
-                let plain = spec.effect != Label::ReadOnly && spec.operands != Operands::None;
-                let effect = if plain { spec.effect } else { spec.effect.max(Label::Unknown) };
+                let plain = spec.effect != Effect::ReadOnly && spec.operands != Operands::None;
+                let effect = if plain { spec.effect } else { spec.effect.max(Effect::Unknown) };
                 let why = spec.why.clone().unwrap_or_else(|| effect_why(effect).to_owned());
                 walk.add(effect, name, &run.span, why);
             }
@@ -150,46 +134,26 @@ pub(super) fn by_verb(
     }
 }
 
-/// Tools for machines elsewhere, whose verbs stand at any depth.
-const CLOUD: &[&str] = &[
-    "aws",
-    "gcloud",
-    "az",
-    "gh",
-    "glab",
-    "doctl",
-    "heroku",
-    "flyctl",
-    "fly",
-    "vercel",
-    "netlify",
-    "railway",
-    "pulumi",
-    "eksctl",
-    "gsutil",
-    "bq",
-    "linode-cli",
-    "hcloud",
-    "s3cmd",
-    "ibmcloud",
-    "oci",
-    "aliyun",
-    "wrangler",
-    "supabase",
-    "firebase",
-    "scw",
-    "openstack",
-];
+/// What the options of a call do by themselves.
+fn own_effects(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &Call<'_>, arguments: &[Argument], name: &str) {
+    for (effect, at) in &call.effects {
+        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
+        walk.add(*effect, name, span, option_why(*effect));
+    }
+    for output in &call.outputs {
+        walk.writes(output, name, &output.span);
+    }
+}
 
 /// A verb that destroys, wherever it stands among the words.
-fn names_destruction(run: &Run<'_>) -> bool {
+fn names_destruction(run: &Run<'_>, has_methods: bool) -> bool {
     let destroys = |text: &str| {
         matches!(text, "delete" | "destroy" | "terminate" | "purge")
             || ["delete-", "terminate-", "destroy-"].iter().any(|verb| text.starts_with(verb))
     };
-    let by_method = |text: &str| run.name == "gh" && matches!(text, "DELETE" | "--method=DELETE" | "-XDELETE");
+    let by_method = |text: &str| has_methods && matches!(text, "DELETE" | "--method=DELETE" | "-XDELETE");
     let mut words = run.arguments.iter().filter_map(Argument::known_text);
-    CLOUD.contains(&run.name) && words.any(|text| destroys(text) || by_method(text))
+    words.any(|text| destroys(text) || by_method(text))
 }
 
 pub(super) fn judge(
@@ -200,20 +164,14 @@ pub(super) fn judge(
     arguments: &[Argument],
     name: &str,
 ) {
-    for (effect, at) in &call.effects {
-        let span = arguments.get(*at).map_or(&run.span, |argument| &argument.span);
-        walk.add(*effect, name, span, option_why(*effect));
-    }
-    for output in &call.outputs {
-        walk.writes(output, name, &output.span);
-    }
+    own_effects(walk, run, call, arguments, name);
     if spec.operands == Operands::Command {
         return wrapped(walk, run, spec, call, arguments, name);
     }
-    let base = if call.is_lowered { Label::ReadOnly } else { spec.effect };
+    let base = if call.is_lowered { Effect::ReadOnly } else { spec.effect };
     if call.may_have_options && has_worse(spec, base, call) {
         walk.add(
-            Label::Unknown,
+            Effect::Unknown,
             name,
             &run.span,
             "an argument that is not known could be an option that writes or runs",
@@ -223,12 +181,10 @@ pub(super) fn judge(
         operands(walk, run, spec, call, name);
     }
     // A program that only writes what it is told has no effect of its own.
-    let own = if spec.operands == Operands::Outputs { Label::ReadOnly } else { base };
+    let own = if spec.operands == Operands::Outputs { Effect::ReadOnly } else { base };
     let why = match (&spec.why, call.is_lowered) {
-        // A reason that begins with an option is about that.
-        (Some(why), false) if !why.starts_with('-') => why.clone(),
-        (Some(_), false) => effect_why(own).to_owned(),
-        (Some(why), true) if spec.effect == Label::ReadOnly && spec.operands != Operands::Outputs => why.clone(),
+        (Some(why), false) => why.clone(),
+        (Some(why), true) if spec.effect == Effect::ReadOnly && spec.operands != Operands::Outputs => why.clone(),
         (Some(_) | None, true) => "only shows what it would do".to_owned(),
         (None, false) => effect_why(own).to_owned(),
     };
@@ -236,16 +192,16 @@ pub(super) fn judge(
 }
 
 /// Whether an option that is not known could make a call worse than it is.
-fn has_worse(spec: &Spec, base: Label, call: &Call<'_>) -> bool {
+fn has_worse(spec: &Spec, base: Effect, call: &Call<'_>) -> bool {
     let worst = spec.worst_option();
     match base {
-        Label::ReadOnly if call.is_lowered => worst > Label::ReadOnly || spec.can_raise(),
+        Effect::ReadOnly if call.is_lowered => worst > Effect::ReadOnly || spec.can_raise(),
         // What it writes anyway is judged by where.
-        Label::ReadOnly if spec.operands == Operands::Outputs && !call.operands.is_empty() => worst >= Label::Unknown,
+        Effect::ReadOnly if spec.operands == Operands::Outputs && !call.operands.is_empty() => worst >= Effect::Unknown,
         // Of git the options are known where a subcommand can come out as harmless.
-        Label::ReadOnly => worst > Label::ReadOnly || !spec.is_open && !spec.negates,
-        Label::Write | Label::Network => worst >= Label::Unknown,
-        Label::Unknown | Label::Destructive => false,
+        Effect::ReadOnly => worst > Effect::ReadOnly || !spec.is_open && !spec.negates,
+        Effect::Write | Effect::Network => worst >= Effect::Unknown,
+        Effect::Unknown | Effect::Destructive => false,
     }
 }
 
@@ -265,7 +221,7 @@ fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>
         Operands::SecondIsOutput => match call.operands.get(1) {
             Some(output) => walk.writes(output, name, &output.span),
             None if call.splits || call.operands.iter().any(|operand| operand.has_glob) => {
-                walk.add(Label::Write, name, &run.span, "an argument that can name an output");
+                walk.add(Effect::Write, name, &run.span, "an argument that can name an output");
             }
             None => {}
         },
@@ -273,14 +229,14 @@ fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>
             let first = usize::from(spec.operands == Operands::SecondIsMade);
             let several = call.splits || call.operands.iter().any(|operand| operand.has_glob);
             if call.operands.len() > first || several && !call.operands.is_empty() {
-                walk.add(Label::Write, name, &run.span, "an operand that names what is made");
+                walk.add(Effect::Write, name, &run.span, "an operand that names what is made");
             }
         }
         Operands::Remote => {
             for operand in &call.operands {
                 let text = operand.known_text().unwrap_or(operand.prefix());
                 if is_remote(text) {
-                    walk.add(Label::Network, name, &operand.span, "names another machine");
+                    walk.add(Effect::Network, name, &operand.span, "names another machine");
                 } else {
                     arms(walk, operand, name);
                 }
@@ -288,12 +244,12 @@ fn operands(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>
         }
         Operands::None => {
             if !call.operands.is_empty() {
-                walk.add(Label::Unknown, name, &run.span, "an operand where none is expected");
+                walk.add(Effect::Unknown, name, &run.span, "an operand where none is expected");
             }
         }
         Operands::Plus => {
             if call.operands.iter().any(|operand| !operand.prefix().starts_with('+')) {
-                walk.add(Label::Write, name, &run.span, "an operand that sets something");
+                walk.add(Effect::Write, name, &run.span, "an operand that sets something");
             }
         }
     }
@@ -307,7 +263,7 @@ pub(super) fn arms(walk: &mut Walk<'_, '_>, operand: &Argument, name: &str) {
         operand.texts().iter().map(String::as_str).chain(guesses.into_iter().filter(|_| operand.texts().is_empty()));
     for text in texts {
         let (effect, why) = paths::target(text, directory.as_deref()).effect();
-        if effect > Label::Write {
+        if effect > Effect::Write {
             return walk.add(effect, name, &operand.span, why);
         }
     }
@@ -321,14 +277,13 @@ fn is_remote(text: &str) -> bool {
 
 /// A wrapper of the table: what it runs is judged.
 fn wrapped(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>, arguments: &[Argument], name: &str) {
-    let detaches = matches!(run.name, "nohup" | "setsid" | "daemonize");
-    if detaches && walk.background {
-        walk.add(Label::Unknown, name, &run.span, "a job that outlives the call");
+    if walk.background && walk.setting.commands.traits(run.name).is(Fact::Detaches) {
+        walk.add(Effect::Unknown, name, &run.span, "a job that outlives the call");
     }
     let own =
         call.first_operand.map_or(arguments, |at| arguments.get(..at.saturating_add(spec.skip)).unwrap_or_default());
     if call.may_have_options || own.iter().any(|argument| argument.splits) {
-        walk.add(Label::Unknown, name, &run.span, "the command is not known before the line runs");
+        walk.add(Effect::Unknown, name, &run.span, "the command is not known before the line runs");
     }
     let start = call.first_operand.map(|at| at.saturating_add(spec.skip));
     let command = start.and_then(|start| arguments.get(start..)).unwrap_or_default();
@@ -340,27 +295,11 @@ fn wrapped(walk: &mut Walk<'_, '_>, run: &Run<'_>, spec: &Spec, call: &Call<'_>,
 
 /// `socat`: an address can be a program; connections and the standard streams are only connections.
 fn socat(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    #[rustfmt::skip]
     const PLAIN: [&str; 20] = [
-        "tcp",
-        "tcp4",
-        "tcp6",
-        "tcp-connect",
-        "tcp4-connect",
-        "tcp6-connect",
-        "tcp-listen",
-        "tcp4-listen",
-        "tcp6-listen",
-        "tcp-l",
-        "udp",
-        "udp4",
-        "udp6",
-        "udp-connect",
-        "udp-listen",
-        "ssl",
-        "openssl",
-        "openssl-connect",
-        "ssl-l",
-        "openssl-listen",
+        "tcp", "tcp4", "tcp6", "tcp-connect", "tcp4-connect", "tcp6-connect", "tcp-listen", "tcp4-listen",
+        "tcp6-listen", "tcp-l", "udp", "udp4", "udp6", "udp-connect", "udp-listen", "ssl", "openssl",
+        "openssl-connect", "ssl-l", "openssl-listen",
     ];
     let is_plain = |argument: &Argument| {
         argument.known_text().is_some_and(|text| {
@@ -370,9 +309,9 @@ fn socat(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         })
     };
     if run.arguments.iter().all(is_plain) {
-        walk.add(Label::Network, run.name, &run.span, "opens a connection");
+        walk.add(Effect::Network, run.name, &run.span, "opens a connection");
     } else {
-        walk.add(Label::Unknown, run.name, &run.span, "an address that can be a program or a file");
+        walk.add(Effect::Unknown, run.name, &run.span, "an address that can be a program or a file");
     }
 }
 
@@ -381,7 +320,7 @@ fn dd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     for argument in run.arguments {
         let text = argument.known_text().unwrap_or(argument.prefix());
         if argument.splits {
-            walk.add(Label::Write, run.name, &argument.span, "an argument that can name an output");
+            walk.add(Effect::Write, run.name, &argument.span, "an argument that can name an output");
         }
         if let Some(path) = text.strip_prefix("of=") {
             let target = match argument.known_text() {
@@ -390,28 +329,28 @@ fn dd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
             };
             walk.writes(&target, run.name, &argument.span);
         } else if argument.known_text().is_none() && !text.contains('=') {
-            walk.add(Label::Unknown, run.name, &argument.span, "an argument that is not known could name an output");
+            walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known could name an output");
         }
     }
-    walk.add(Label::ReadOnly, run.name, &run.span, "copies to what it is told");
+    walk.add(Effect::ReadOnly, run.name, &run.span, "copies to what it is told");
 }
 
-fn option_why(effect: Label) -> &'static str {
+fn option_why(effect: Effect) -> &'static str {
     match effect {
-        Label::ReadOnly => "an option that reads",
-        Label::Write => "an option that writes",
-        Label::Network => "an option that reaches out",
-        Label::Unknown => "an option that runs something, or is not known",
-        Label::Destructive => "an option that destroys",
+        Effect::ReadOnly => "an option that reads",
+        Effect::Write => "an option that writes",
+        Effect::Network => "an option that reaches out",
+        Effect::Unknown => "an option that runs something, or is not known",
+        Effect::Destructive => "an option that destroys",
     }
 }
 
-fn effect_why(effect: Label) -> &'static str {
+fn effect_why(effect: Effect) -> &'static str {
     match effect {
-        Label::ReadOnly => "reads",
-        Label::Write => "writes files or settings",
-        Label::Network => "reaches other machines",
-        Label::Unknown => "runs what cannot be seen here",
-        Label::Destructive => "destroys",
+        Effect::ReadOnly => "reads",
+        Effect::Write => "writes files or settings",
+        Effect::Network => "reaches other machines",
+        Effect::Unknown => "runs what cannot be seen here",
+        Effect::Destructive => "destroys",
     }
 }

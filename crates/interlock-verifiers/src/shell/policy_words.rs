@@ -8,10 +8,13 @@ use core::ops::Range;
 
 use interlock_core::rule::{CommandPattern, hosts_in};
 
+use super::git_touches::{self, Pathspec};
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
+use super::table::Spec;
+use super::traits::{Fact, Hosts, Language, Makes, Removes, Script, Traits};
 use super::walk::{Run, Walk};
-use super::{Label, Setting, composed, examine, lists, options, paths, printed, prose, unnamed};
+use super::{Commands, Effect, Setting, credentials, examine, made_names, options, paths, unnamed_files};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -23,7 +26,7 @@ const HOSTS_MAX: usize = 128;
 const CHANGES_MAX: usize = 32;
 
 /// What policy asks about a line.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Words {
     /// Every simple command, on every branch, in nested shells, substitutions and wrappers too.
     pub commands: Vec<SimpleCommand>,
@@ -34,7 +37,15 @@ pub struct Words {
     /// Every change of the directory, in the order of the text.
     pub changes: Vec<Change>,
     /// The strictest effect that is no command's: of redirects, assignments and expressions.
-    pub loose: Label,
+    pub loose: Effect,
+}
+
+impl Default for Words {
+    /// Nothing is listed, and so nobody knows what was done.
+    fn default() -> Words {
+        let (commands, touches, hosts, changes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Words { commands, touches, hosts, changes, loose: Effect::Unknown }
+    }
 }
 
 /// A simple command.
@@ -43,7 +54,7 @@ pub struct SimpleCommand {
     /// Its words, without quotes; a pattern for names of files stands as it is written. `None` if not known.
     pub words: Vec<Option<String>>,
     /// What it does itself; what it runs is listed as a command of its own.
-    pub label: Label,
+    pub label: Effect,
     /// Where it stands, in bytes of the text.
     pub span: Range<usize>,
     /// The command that runs it, by its position: `timeout`, `bash -c`.
@@ -99,7 +110,7 @@ pub fn covers(
     writes_allowed: bool,
     setting: &Setting,
 ) -> Result<(), &'static str> {
-    let free = if writes_allowed { Label::Write } else { Label::ReadOnly };
+    let free = if writes_allowed { Effect::Write } else { Effect::ReadOnly };
     if words.loose > free {
         return Err("a redirect, an assignment or an expression does what no pattern can cover");
     }
@@ -107,7 +118,7 @@ pub fn covers(
         let Some(command) = words.commands.get(at) else { return false };
         patterns.iter().any(|pattern| pattern.covers(&command.words) && words.means(pattern, at, setting))
     };
-    if words.rest(matches) > Label::ReadOnly {
+    if words.rest(matches) > Effect::ReadOnly {
         return Err("a command matches no pattern and does more than read");
     }
     Ok(())
@@ -118,11 +129,12 @@ impl Words {
     fn means(&self, pattern: &CommandPattern, at: usize, setting: &Setting) -> bool {
         let Some(command) = self.commands.get(at) else { return false };
         let runs = |inner: &&SimpleCommand| inner.within == Some(at);
-        let is_finder = command.words.first().and_then(Option::as_deref).is_some_and(|name| FINDERS.contains(&name));
+        let finds = |name: &str| setting.commands.traits(name).is(Fact::Finds);
+        let is_finder = command.words.first().and_then(Option::as_deref).is_some_and(finds);
         // What is done to what is found, the command itself does.
         let inner = self.commands.iter().filter(runs).filter(|_| is_finder).map(|inner| inner.label);
-        let label = inner.fold(command.label, Label::max);
-        if label == Label::ReadOnly {
+        let label = inner.fold(command.label, Effect::max);
+        if label == Effect::ReadOnly {
             return true;
         }
         let fixed = pattern.fixed_words();
@@ -151,10 +163,10 @@ impl Words {
     }
 
     /// The strictest effect of the commands that are left if some are known, with all that those run.
-    pub fn rest(&self, is_known: impl Fn(usize) -> bool) -> Label {
+    pub fn rest(&self, is_known: impl Fn(usize) -> bool) -> Effect {
         let known = self.known(is_known);
         let left = self.commands.iter().zip(known).filter(|(_, known)| !known).map(|(command, _)| command.label);
-        left.max().unwrap_or(Label::ReadOnly)
+        left.max().unwrap_or(Effect::ReadOnly)
     }
 }
 
@@ -176,7 +188,7 @@ struct Started(Words);
 
 impl Default for Started {
     fn default() -> Started {
-        Started(Words { loose: Label::ReadOnly, ..Words::default() })
+        Started(Words { loose: Effect::ReadOnly, ..Words::default() })
     }
 }
 
@@ -215,7 +227,7 @@ impl Collected {
     }
 
     /// Notes an effect as that of the current command, or of none.
-    pub(super) fn attribute(&mut self, effect: Label) {
+    pub(super) fn attribute(&mut self, effect: Effect) {
         let words = &mut self.words.0;
         let label = self.current.and_then(|at| words.commands.get_mut(at)).map(|command| &mut command.label);
         let label = label.unwrap_or(&mut words.loose);
@@ -223,15 +235,16 @@ impl Collected {
     }
 
     /// A job begins that may outlive the line: what is no command's is counted apart.
-    pub(super) fn begin_job(&mut self) -> (usize, Label) {
+    pub(super) fn begin_job(&mut self) -> (usize, Effect) {
         let words = &mut self.words.0;
-        (words.commands.len(), core::mem::replace(&mut words.loose, Label::ReadOnly))
+        (words.commands.len(), core::mem::replace(&mut words.loose, Effect::ReadOnly))
     }
 
     /// Such a job ends: if it does outlive the line, whatever in it does more than read is not known.
-    pub(super) fn end_job(&mut self, (first, before): (usize, Label), outlives: bool) {
+    pub(super) fn end_job(&mut self, (first, before): (usize, Effect), outlives: bool) {
         let words = &mut self.words.0;
-        let worse = |label: Label| if outlives && label > Label::ReadOnly { label.max(Label::Unknown) } else { label };
+        let worse =
+            |label: Effect| if outlives && label > Effect::ReadOnly { label.max(Effect::Unknown) } else { label };
         words.loose = before.max(worse(words.loose));
         words.commands.iter_mut().skip(first).for_each(|command| command.label = worse(command.label));
     }
@@ -250,21 +263,21 @@ impl Collected {
         if collected.commands.len() >= COMMANDS_MAX {
             // Too many to list: what they do is nobody's to cover.
             self.current = None;
-            collected.loose = collected.loose.max(Label::Unknown);
+            collected.loose = collected.loose.max(Effect::Unknown);
             self.touch(None, false, true);
             self.reach(None);
             return;
         }
         let within = self.current;
         self.current = Some(collected.commands.len());
-        collected.commands.push(SimpleCommand { words, label: Label::ReadOnly, span: span.clone(), within });
+        collected.commands.push(SimpleCommand { words, label: Effect::ReadOnly, span: span.clone(), within });
     }
 
     /// A command of which not even the name is known.
     pub(super) fn add_unknown(&mut self, span: &Range<usize>) {
         let outer = self.current;
         self.begin(vec![None], span);
-        self.attribute(Label::Unknown);
+        self.attribute(Effect::Unknown);
         self.touch(None, false, true);
         self.current = outer;
     }
@@ -442,41 +455,6 @@ const DEEP_LEVELS: usize = 6;
 /// How far above the directory of a command the top of its tree is looked for.
 const TOP_LEVELS: usize = 8;
 
-/// A path as git takes it.
-#[derive(Debug, PartialEq, Eq)]
-struct Pathspec<'a> {
-    path: &'a str,
-    /// It begins at the top of the tree.
-    is_top: bool,
-}
-
-impl<'a> Pathspec<'a> {
-    /// What a word means to git beside itself; nothing if that is all, or if it leaves files out.
-    fn of(text: &'a str) -> Option<Pathspec<'a>> {
-        if text.starts_with('-') {
-            return None;
-        }
-        let Some(magic) = text.strip_prefix(':') else {
-            // `HEAD:key`, `'*.pem'`
-            let (path, is_top) = text.split_once(':').map_or((text, false), |(_, path)| (path, true));
-            let is_hidden = is_top && !path.starts_with("//") || path.contains(['*', '?', '[']);
-            return (is_hidden && !path.is_empty()).then_some(Pathspec { path, is_top });
-        };
-        let (path, is_top, leaves_out) = match magic.strip_prefix('(').and_then(|rest| rest.split_once(')')) {
-            Some((words, path)) => {
-                let mut words = words.split(',').map(str::trim);
-                (path, words.clone().any(|word| word == "top"), words.any(|word| word == "exclude"))
-            }
-            None => {
-                let path = magic.trim_start_matches(['/', '!', '^']);
-                let signs = magic.get(..magic.len().saturating_sub(path.len())).unwrap_or("");
-                (path.strip_prefix(':').unwrap_or(path), signs.contains('/'), signs.contains(['!', '^']))
-            }
-        };
-        (!leaves_out && !path.is_empty()).then_some(Pathspec { path, is_top })
-    }
-}
-
 /// Whether an argument is `$HOME` and then text that is known.
 pub(super) fn is_below_home(argument: &Argument) -> bool {
     let (prefix, skeleton) = (argument.prefix().strip_prefix('~'), argument.skeleton().strip_prefix('x'));
@@ -494,146 +472,151 @@ fn word(argument: &Argument) -> Option<String> {
     if plain_glob { Some(beginning.to_owned()) } else { argument.known_text().map(str::to_owned) }
 }
 
-/// Commands whose arguments are no paths.
-#[rustfmt::skip]
-const WITHOUT_PATHS: &[&str] = &[
-    "echo", "printf", "true", "false", ":", "exit", "return", "break", "continue", "shift", "export", "declare", "local",
-    "typeset", "readonly", "set", "unset", "read", "sleep", "seq", "kill", "pkill", "wait", "jobs", "type", "let",
-    "expr", "alias", "unalias", "shopt", "umask", "ulimit", "getopts", "eval", "trap", "tr", "yes", "nproc", "id",
-    "whoami", "uname", "hostname", "arch", "uptime", "test", "[", "numfmt", "factor", "cal", "tput", "ps", "pgrep",
-];
-/// Commands that run others for what they find.
-const FINDERS: &[&str] = &["find", "gfind", "fd", "fdfind"];
-/// Commands that take their operands away, or change them with all that is in them.
-const REMOVING: &[&str] = &["rm", "rmdir", "shred", "unlink", "trash", "mv", "chmod", "chown", "chgrp"];
-/// Commands whose first operand is a program or a pattern, unless an option gives it.
-const WITH_SCRIPT: &[&str] =
-    &["grep", "egrep", "fgrep", "zgrep", "rg", "ag", "sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"];
-/// Those whose programs can name files: `r file`, `getline < "file"`.
-const WITH_FILES_IN_SCRIPT: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk"];
-/// Commands whose first operand is a host.
-const WITH_HOST_FIRST: &[&str] = &["ssh", "nc", "ncat", "netcat", "telnet", "ftp", "mosh", "openssl", "whois"];
-/// Commands whose last operand is a host.
-const WITH_HOST_LAST: &[&str] = &["ping", "ping6"];
-/// Commands of which every operand is a host or an address.
-#[rustfmt::skip]
-const WITH_ADDRESSES: &[&str] = &[
-    "curl", "wget", "traceroute", "tracepath", "mtr", "http", "https", "httpie", "xh", "aria2c", "lynx", "w3m", "links",
-    "nmap",
-];
-/// Commands with operands of the form `host:path`.
-const WITH_REMOTE_PATHS: &[&str] = &["scp", "rsync", "sftp", "git"];
-
 /// A command was looked at: lists its paths and hosts, now that it is known what it does.
 pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>) {
     let name = run.name.rsplit('/').next().unwrap_or(run.name);
-    let spec = walk.setting.commands.get(name).into_iter().flatten().next().cloned();
+    let commands = &walk.setting.commands;
+    let spec = commands.get(name).into_iter().flatten().next().cloned();
     let repeats = walk.may_repeat();
     let Some(words) = &mut walk.findings.words else { return };
-    let label = words.current.and_then(|at| words.words.0.commands.get(at)).map_or(Label::Unknown, |found| found.label);
-    let at = words.current;
-    let run_by = |name: &str| FINDERS.contains(&name);
-    let commands = &words.words.0.commands;
-    let name_of = |at: usize| commands.get(at).and_then(|found| found.words.first().cloned().flatten());
-    let is_found = outer.and_then(name_of).is_some_and(|name| run_by(&name));
-    // What is found is beneath where it is looked for: what is done to it is done there.
-    let inner = commands.iter().skip(at.unwrap_or(usize::MAX)).filter(|found| found.within == at && at.is_some());
-    let worst = inner.map(|found| found.label).max().filter(|_| run_by(name)).map_or(label, |inner| inner.max(label));
-    // The last words of a wrapper are those of what it runs, which lists them itself.
-    let inner = commands.iter().skip(at.unwrap_or(usize::MAX)).filter(|found| found.within == at && at.is_some());
-    let whole = at.and_then(|at| commands.get(at)).map_or(&[][..], |found| &found.words);
-    let handed_on = inner.filter(|inner| whole.len() > inner.words.len() && whole.ends_with(&inner.words));
-    let handed_on = handed_on.map(|inner| inner.words.len()).max().unwrap_or(0);
-    let own = run.arguments.len().saturating_sub(handed_on);
-    change_directory(words, run, name, repeats);
+    let left = LeftCommand::new(&words.words.0, run, outer, (words.current, name), commands);
+    let (label, traits) = (left.label, left.traits);
+    change_directory(words, run, name, (traits, repeats));
     if name != run.name {
         words.touch(Some(run.name.to_owned()), false, false);
     }
-    let runs_text = super::shells::is_shell(name);
-    if !WITHOUT_PATHS.contains(&name) && !runs_text {
-        let removes = REMOVING.contains(&name) || run_by(name) && worst == Label::Destructive;
-        let has_script = !WITH_SCRIPT.contains(&name) || gives_script(run.arguments);
-        let mut skips_script = !has_script;
-        let sweeps = unnamed::sweeps(name, run);
-        let destination = unnamed::destination(name, run.arguments);
-        for (at, argument) in run.arguments.iter().take(own).enumerate() {
-            // What is moved is moved to the last one.
-            words.removes = removes && (name != "mv" || at.saturating_add(1) < run.arguments.len());
-            words.sweeps = sweeps && destination != Some(at);
-            let is_option = argument.prefix().len() > 1 && argument.prefix().starts_with('-');
-            if skips_script && !is_option && !argument.splits {
-                skips_script = false;
-                if WITH_FILES_IN_SCRIPT.contains(&name) {
-                    // What a program writes is listed where it is read.
-                    words.script(argument, worst > Label::Write);
-                }
-                continue;
-            }
-            // What is found is beneath where it is looked for, and read there. What it is called is not known: whoever
-            // writes it, or goes on from it, may touch anything. What a variable holds is not found.
-            let takes_away = name == "rmdir" || removes && worst == Label::Destructive;
-            let is_written = matches!(worst, Label::Write | Label::Destructive) && !takes_away;
-            if is_found && !is_written && argument.texts().is_empty() && argument.skeleton() == "{}" {
-                continue;
-            }
-            if prose::is_no_path(name, run.arguments, at) {
-                continue;
-            }
-            // Of what is copied, only the last one is written.
-            let is_source = is_copy(name) && destination.is_some_and(|last| at != last) && worst == Label::Write;
-            words.argument(argument, worst > Label::ReadOnly && !is_source);
-            if name == "git" {
-                words.pathspec(argument, worst > Label::ReadOnly);
-            }
-        }
-        words.removes = false;
-        words.sweeps = sweeps;
-        if sweeps && unnamed::sweeps_here(name, run.arguments, spec.as_deref(), has_script) {
-            words.touch(Some(".".to_owned()), false, false);
-        }
-        words.sweeps = false;
-        if unnamed::writes_unnamed(name, run, worst) {
-            words.touch(None, false, true);
-        }
-        if lists::reads_unnamed(name, run, spec.as_deref()) {
-            words.touch(None, false, false);
-        }
-        let composed = composed::writes(name, run.arguments, spec.as_deref(), worst);
-        composed.paths.into_iter().for_each(|path| words.touch(Some(path), false, true));
-        if composed.is_unknown {
-            words.touch(None, false, true);
-        }
-    } else if runs_text && label > Label::ReadOnly {
+    let runs_text = traits.speaks(Language::Shell);
+    if !traits.is(Fact::WithoutPaths) && !runs_text {
+        list_paths(words, run, &left, spec.as_deref());
+    } else if runs_text && label > Effect::ReadOnly {
         // A script file.
-        run.arguments
-            .iter()
-            .filter(|argument| argument.known_text().is_some())
-            .for_each(|it| words.argument(it, false));
+        let known = run.arguments.iter().filter(|argument| argument.known_text().is_some());
+        known.for_each(|it| words.argument(it, false));
     }
-    if let Some(file) = printed::credential(name, run.arguments) {
+    if let Some(file) = credentials::printed(traits, run.arguments) {
         words.touch(Some(file.to_owned()), false, false);
     }
-    if let Some(file) = printed::changed(name, label) {
+    if let Some(file) = credentials::changed(traits, label) {
         words.touch(Some(file.to_owned()), false, true);
     }
-    if label > Label::Write {
+    if label > Effect::Write {
         let before = words.words.0.hosts.len();
-        hosts(words, run, name, spec.as_deref());
-        if label == Label::Network && words.words.0.hosts.len() == before {
+        hosts(words, run, traits, spec.as_deref());
+        if label == Effect::Network && words.words.0.hosts.len() == before {
             words.reach(None);
         }
     }
     words.current = outer;
 }
 
-/// Whether a command leaves what it copies as it is.
-fn is_copy(name: &str) -> bool {
-    matches!(name, "cp" | "gcp")
+/// A command that was looked at.
+struct LeftCommand<'w> {
+    traits: &'w Traits,
+    /// What it does itself.
+    label: Effect,
+    /// What it does, with what it runs for what it finds: that is beneath where it looks, so it is done there.
+    worst: Effect,
+    /// It is run for what another one finds.
+    is_found: bool,
+    /// How many of its arguments are its own: the last words of a wrapper are those of what it runs, which lists them
+    /// itself.
+    own: usize,
+}
+
+impl<'w> LeftCommand<'w> {
+    fn new(
+        words: &Words,
+        run: &Run<'_>,
+        outer: Option<usize>,
+        (at, name): (Option<usize>, &str),
+        table: &'w Commands,
+    ) -> LeftCommand<'w> {
+        let traits = table.traits(name);
+        let current = at.and_then(|at| words.commands.get(at));
+        let label = current.map_or(Effect::Unknown, |found| found.label);
+        let name_of = |at: usize| words.commands.get(at).and_then(|found| found.words.first()?.as_deref());
+        let is_found = outer.and_then(name_of).is_some_and(|name| table.traits(name).is(Fact::Finds));
+        let first = at.unwrap_or(usize::MAX);
+        let inner = || words.commands.iter().skip(first).filter(|found| found.within == at && at.is_some());
+        let worst = inner().map(|found| found.label).max().filter(|_| traits.is(Fact::Finds));
+        let whole = current.map_or(&[][..], |found| &found.words);
+        let handed_on = inner().filter(|inner| whole.len() > inner.words.len() && whole.ends_with(&inner.words));
+        let handed_on = handed_on.map(|inner| inner.words.len()).max().unwrap_or(0);
+        let own = run.arguments.len().saturating_sub(handed_on);
+        LeftCommand { traits, label, worst: worst.map_or(label, |inner| inner.max(label)), is_found, own }
+    }
+}
+
+/// Lists the paths that a command may touch.
+fn list_paths(words: &mut Collected, run: &Run<'_>, left: &LeftCommand<'_>, spec: Option<&Spec>) {
+    let LeftCommand { traits, worst, .. } = *left;
+    let removes = traits.removes.is_some() || traits.is(Fact::Finds) && worst == Effect::Destructive;
+    let has_script = traits.script.is_none() || gives_script(run.arguments);
+    let mut skips_script = !has_script;
+    let sweeps = unnamed_files::sweeps(traits, run);
+    let destination = unnamed_files::destination(traits, run.arguments);
+    let takes_away = traits.removes == Some(Removes::Directories) || removes && worst == Effect::Destructive;
+    for (at, argument) in run.arguments.iter().take(left.own).enumerate() {
+        let is_last = at.saturating_add(1) == run.arguments.len();
+        words.removes = removes && !(traits.removes == Some(Removes::AllButLast) && is_last);
+        words.sweeps = sweeps && destination != Some(at);
+        if skips_script && !options::is_option(argument.prefix()) && !argument.splits {
+            skips_script = false;
+            if traits.script == Some(Script::NamesFiles) {
+                // What a program writes is listed where it is read.
+                words.script(argument, worst > Effect::Write);
+            }
+            continue;
+        }
+        // What is found is beneath where it is looked for, and read there. What it is called is not known: whoever
+        // writes it, or goes on from it, may touch anything. What a variable holds is not found.
+        let is_written = matches!(worst, Effect::Write | Effect::Destructive) && !takes_away;
+        if left.is_found && !is_written && argument.texts().is_empty() && argument.skeleton() == "{}" {
+            continue;
+        }
+        if is_no_path(traits, run.arguments, at) {
+            continue;
+        }
+        // Of what is copied, only the last one is written.
+        let is_copy = traits.makes == Some(Makes::Copies);
+        let is_source = is_copy && destination.is_some_and(|last| at != last) && worst == Effect::Write;
+        words.argument(argument, worst > Effect::ReadOnly && !is_source);
+        if traits.speaks(Language::Git) {
+            words.pathspec(argument, worst > Effect::ReadOnly);
+        }
+    }
+    words.removes = false;
+    words.sweeps = sweeps;
+    if sweeps && unnamed_files::sweeps_here(traits, run.arguments, spec, has_script) {
+        words.touch(Some(".".to_owned()), false, false);
+    }
+    words.sweeps = false;
+    if unnamed_files::writes_unnamed(traits, run, worst) {
+        words.touch(None, false, true);
+    }
+    if unnamed_files::reads_unnamed(traits, run, spec) {
+        words.touch(None, false, false);
+    }
+    let made = made_names::writes(traits, run.arguments, spec, worst);
+    made.paths.into_iter().for_each(|path| words.touch(Some(path), false, true));
+    if made.is_unknown {
+        words.touch(None, false, true);
+    }
+}
+
+/// Whether the argument at a place is no path, whatever it will be.
+fn is_no_path(traits: &Traits, arguments: &[Argument], at: usize) -> bool {
+    if traits.speaks(Language::Git) {
+        return git_touches::is_no_path(arguments, at);
+    }
+    let before = at.checked_sub(1).and_then(|before| arguments.get(before)).and_then(Argument::known_text);
+    let is_number = before.is_some_and(|option| traits.numbers.split_ascii_whitespace().any(|listed| listed == option));
+    is_number && arguments.get(at).is_some_and(|argument| !argument.splits)
 }
 
 /// `cd`, `pushd`, and options that mean the same for one command.
-fn change_directory(words: &mut Collected, run: &Run<'_>, name: &str, repeats: bool) {
-    if FINDERS.contains(&name) && run.arguments.iter().any(|it| matches!(it.prefix(), "-execdir" | "-okdir")) {
+fn change_directory(words: &mut Collected, run: &Run<'_>, name: &str, (traits, repeats): (&Traits, bool)) {
+    if traits.is(Fact::Finds) && run.arguments.iter().any(|it| matches!(it.prefix(), "-execdir" | "-okdir")) {
         // Where something is found.
         words.change(None, repeats, None);
     }
@@ -684,7 +667,7 @@ fn gives_script(arguments: &[Argument]) -> bool {
     })
 }
 
-fn hosts(words: &mut Collected, run: &Run<'_>, name: &str, spec: Option<&super::table::Spec>) {
+fn hosts(words: &mut Collected, run: &Run<'_>, traits: &Traits, spec: Option<&Spec>) {
     for argument in run.arguments {
         for text in argument.texts() {
             if text.contains(':') {
@@ -695,7 +678,7 @@ fn hosts(words: &mut Collected, run: &Run<'_>, name: &str, spec: Option<&super::
             words.reach(None);
         }
     }
-    if WITH_REMOTE_PATHS.contains(&name) {
+    if traits.hosts == Some(Hosts::InPaths) {
         for argument in run.arguments {
             let text = argument.known_text().filter(|text| !text.contains("://"));
             let Some((host, _)) = text.and_then(|text| text.split_once(':')) else { continue };
@@ -707,11 +690,11 @@ fn hosts(words: &mut Collected, run: &Run<'_>, name: &str, spec: Option<&super::
     }
     let Some(spec) = spec else { return };
     let call = options::read_until_verb(spec, run.arguments);
-    let operands: &[&Argument] = match name {
-        _ if WITH_HOST_FIRST.contains(&name) => call.operands.get(..1).unwrap_or_default(),
-        _ if WITH_HOST_LAST.contains(&name) => call.operands.last().map(core::slice::from_ref).unwrap_or_default(),
-        _ if WITH_ADDRESSES.contains(&name) => &call.operands,
-        _ => &[],
+    let operands: &[&Argument] = match traits.hosts {
+        Some(Hosts::First) => call.operands.get(..1).unwrap_or_default(),
+        Some(Hosts::Last) => call.operands.last().map(core::slice::from_ref).unwrap_or_default(),
+        Some(Hosts::All) => &call.operands,
+        Some(Hosts::InPaths) | None => &[],
     };
     for operand in operands {
         match operand.known_text() {
