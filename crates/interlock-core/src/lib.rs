@@ -11,6 +11,7 @@
 //! | the order of the checks, digests, commit plans | [`state`] |
 //! | what an agent may do: steps, loops, budgets, trust | [`action`] |
 //! | rules on arguments, paths and hosts | [`rule`] |
+//! | guarded places; what names of fields tell | [`places`]; [`field_names`] |
 //! | tool calls of coding agents, the same for every host | [`call`] |
 //! | what an operator configures | [`bundle`] |
 //! | entries, their tree, and what follows from them | [`ledger`] |
@@ -35,10 +36,12 @@ pub mod call;
 pub mod code;
 mod digest;
 mod display;
+pub mod field_names;
 pub mod instant;
 pub mod json;
 pub mod ledger;
 mod lookalike;
+pub mod places;
 pub mod rule;
 pub mod ruling;
 pub mod schema;

@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::subject::HOST_NAMES;
+use crate::field_names::holds_path_or_address;
 
 /// Schemes after which clients find a host whatever slashes there are.
 const SPECIAL_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
@@ -392,8 +392,7 @@ fn is_value_of_address(before: &str) -> bool {
     let near = (start..=before.len()).find_map(|start| before.get(start..)).unwrap_or("");
     let line = near.rsplit(['\n', '\r']).next().unwrap_or(near);
     let Some(name) = line.trim_end().strip_suffix([':', '=']) else { return false };
-    let name = name.trim().to_ascii_lowercase();
-    !name.contains(char::is_whitespace) && HOST_NAMES.iter().any(|known| name.contains(known))
+    !name.trim().contains(char::is_whitespace) && holds_path_or_address(name).1
 }
 
 fn is_special(scheme: &str) -> bool {

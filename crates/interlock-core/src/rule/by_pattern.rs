@@ -4,7 +4,7 @@
 //! and for no ordinary file. `*` and `*.json` stand for ordinary files, `.env*` and `*.pem` do not.
 
 use super::pattern::fold_case;
-use super::shipped::secret_places;
+use crate::places::secret_patterns;
 
 /// The most patterns that one with braces is taken apart into.
 const PATTERNS_MAX: usize = 64;
@@ -54,7 +54,7 @@ fn without_braces(pattern: &str) -> Vec<String> {
 
 fn named_by(pattern: &str) -> Option<String> {
     let parts = || pattern.split('/').filter(|part| !matches!(*part, "" | "." | ".." | "*" | "**"));
-    secret_places().find_map(|place| {
+    secret_patterns().find_map(|place| {
         let place = place.strip_prefix("**/").unwrap_or(place);
         let is_whole = !place.trim_end_matches("/**").contains('/');
         if is_whole && let Some(directory) = place.strip_suffix("/**") {
@@ -74,9 +74,12 @@ fn named_by(pattern: &str) -> Option<String> {
 /// Whether a pattern stands for a name on purpose: most of the name is in it, and it stands for nothing ordinary.
 fn means(pattern: &str, name: &str) -> bool {
     let spelt = pattern.chars().filter(|character| !matches!(character, '*' | '?' | '[' | ']')).count();
-    spelt.saturating_mul(2) >= name.chars().count()
-        && may_match(pattern, name)
-        && !ORDINARY.iter().any(|ordinary| may_match(pattern, ordinary))
+    spelt.saturating_mul(2) >= name.chars().count() && may_match(pattern, name) && !names_ordinary_files(pattern)
+}
+
+/// Whether a pattern for names stands for ordinary files.
+pub fn names_ordinary_files(pattern: &str) -> bool {
+    ORDINARY.iter().any(|ordinary| may_match(pattern, ordinary))
 }
 
 /// Whether a pattern may stand for a text: `*` for any, `?` and `[…]` for one character, whichever.

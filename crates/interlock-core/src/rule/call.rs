@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about};
 use super::index::{Index, Texts};
 use super::name::{self, ToolPattern};
 use super::pattern::fold_case;
-use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
 use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
 use crate::json::Json;
+use crate::places::{Concern, guarding, is_example, is_within};
 
 /// How deep arguments are looked into; no parser of ours hands out deeper ones.
 const DEPTH_MAX: u32 = 256;
@@ -79,14 +80,10 @@ pub(super) struct CallIndex {
     positions: BTreeMap<String, usize>,
     by_effect: BTreeMap<&'static str, Index>,
     anything: Index,
-    shipped: Index,
 }
 
 impl CallIndex {
     pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
-        if rule.origin == super::Origin::Shipped {
-            return;
-        }
         match &rule.about {
             About::Everything => self.anything.insert(rule, position),
             About::Effect(effect) => self.by_effect.entry(effect).or_default().insert(rule, position),
@@ -103,11 +100,6 @@ impl CallIndex {
             }
             About::Action(_) => {}
         }
-    }
-
-    /// Files a shipped rule, which is about every call.
-    pub(super) fn insert_shipped(&mut self, rule: &Rule, position: usize) {
-        self.shipped.insert(rule, position);
     }
 
     /// The rules about tools that are given by a pattern, for an action with this name.
@@ -192,7 +184,7 @@ impl Rules {
         for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
             let is_own = |path: &str| {
                 let removes = || source.removes && asked.own_there.iter().any(|own| is_within(own, path));
-                asked.own.iter().any(|own| is_within(path, own)) || removes()
+                asked.own.iter().chain(&self.own).any(|own| is_within(path, own)) || removes()
             };
             if path.as_deref().is_some_and(is_own) {
                 found.add(Then::Deny, SELF_RULE);
@@ -207,24 +199,24 @@ impl Rules {
             if reads_processes && !lifted(SECRETS_RULE, item) {
                 found.add(Then::Ask, SECRETS_RULE);
             }
-            let one = Subject {
-                paths: [path.clone().map_or(PathText::Unresolvable, PathText::Absolute)].into(),
-                ..Subject::default()
-            };
             let is_armed = path.as_deref().is_some_and(|path| asked.armed.iter().any(|place| is_within(path, place)));
             if source.writes && is_armed && !lifted(ARMS_RULE, item) {
                 found.add(Then::Ask, ARMS_RULE);
             }
-            self.calls.shipped.candidates(&one, |position, _| {
-                let Some(rule) = self.rules.get(position) else { return };
-                let is_shown = rule.id == SECRETS_RULE && path.as_deref().is_some_and(is_example);
-                let about_it = (source.writes || !rule.writes_only) && !is_shown;
-                if about_it && rule.matches(&one) && !lifted(&rule.id, item) {
-                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
-                    let then = if path.is_some() { rule.then } else { Then::Ask };
-                    found.add(then, &rule.id);
+            let concerns: Vec<Concern> = match path.as_deref() {
+                Some(path) => {
+                    let counts = |concern: &Concern| *concern != Concern::Secret || !is_example(path);
+                    guarding(path, true).map(|place| place.concern).filter(counts).collect()
                 }
-            });
+                None => Concern::ALL.to_vec(),
+            };
+            for concern in concerns.into_iter().filter(|concern| source.writes || *concern != Concern::RunsLater) {
+                let (id, then) = rule_about(concern);
+                if !lifted(id, item) {
+                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
+                    found.add(if path.is_some() { then } else { Then::Ask }, id);
+                }
+            }
         }
         if asked.call.commands.iter().any(|words| steers_interlock(words)) {
             found.add(Then::Deny, SELF_RULE);
@@ -398,10 +390,6 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn is_within(path: &str, place: &str) -> bool {
-    path.strip_prefix(place.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// The scalar arguments that rules ask about, by dotted name; an item of an array has the name of the array.
 fn add_arguments(
     value: &Json,
@@ -437,7 +425,7 @@ fn add_arguments(
 mod tests {
     use super::*;
     use crate::action::Registry;
-    use crate::rule::{Origin, RuleSource};
+    use crate::rule::RuleSource;
 
     const TOOLS: [&str; 7] = ["*", "Bash", "Re*", "mcp__git__*", "mcp__git__get_x", "mcp__*", "file_read"];
     const COMMANDS: [&str; 6] = ["git push *", "git *", "* --version", "npm run b*", "ls", "git push origin"];
@@ -488,11 +476,10 @@ mod tests {
         let mut verdicts = BTreeMap::new();
         for _ in 0..300 {
             let written: Vec<RuleSource> = (0..16).map(|_| chance.rule()).collect();
-            let loads = |rule: &RuleSource| Rule::load(rule, String::new(), &registry, Origin::Written).is_ok();
+            let loads = |rule: &RuleSource| Rule::load(rule, String::new(), &registry).is_ok();
             let written: Vec<RuleSource> = written.into_iter().filter(loads).collect();
             let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
-            let all: Vec<usize> =
-                (0..rules.rules.len()).filter(|at| rules.rules[*at].origin == Origin::Written).collect();
+            let all: Vec<usize> = (0..rules.rules.len()).collect();
             for _ in 0..20 {
                 let line = chance.one(&["git push origin", "git -C x push", "ls", "npm run build", "? y", "git ?"]);
                 let words = line.split(' ').map(|word| (word != "?").then(|| word.to_owned())).collect();

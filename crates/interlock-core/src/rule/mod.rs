@@ -8,10 +8,10 @@ mod argument;
 mod by_pattern;
 mod call;
 mod command;
+mod guarded;
 mod index;
 mod name;
 mod pattern;
-mod shipped;
 mod subject;
 
 use core::fmt;
@@ -21,18 +21,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use call::CallIndex;
+use guarded::{EGRESS, LIFTABLE};
 use index::{Index, Via};
 use name::ToolPattern;
-use pattern::{Pattern, PatternError, Separator};
-use shipped::{EGRESS, LIFTABLE};
+use pattern::PatternError;
 use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value};
 
+pub(crate) use pattern::{Pattern, Separator, fold_case};
 pub(crate) use subject::Language;
 
-pub use by_pattern::secret_by_pattern;
+pub use by_pattern::{names_ordinary_files, secret_by_pattern};
 pub use call::{CallHost, CallPath, CallSubject};
 pub use command::CommandPattern;
-pub use shipped::SELF_RULE;
+pub use guarded::SELF_RULE;
 pub use subject::hosts_in;
 
 /// What a rule says, from the mildest to the strictest.
@@ -135,21 +136,13 @@ pub struct Rules {
     arguments: BTreeSet<String>,
     /// The same rules for tool calls.
     calls: CallIndex,
-}
-
-/// Whose rule it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// Ours: about a place on the disk only if the path certainly leads there, or every relative path would match.
-    Shipped,
-    /// The operator's: about a place on the disk also if the path may lead there.
-    Written,
+    /// The places of this very server, in lower case.
+    own: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 struct Rule {
     id: String,
-    origin: Origin,
     about: About,
     then: Then,
     args: Vec<(String, Pattern)>,
@@ -159,10 +152,6 @@ struct Rule {
     lifts: Vec<&'static str>,
     /// It has a condition that not everything meets.
     says_something: bool,
-    /// It is about paths that are written only.
-    writes_only: bool,
-    /// It is a shipped one as it holds for calls; another one holds for actions.
-    is_for_calls: bool,
 }
 
 /// What a rule is about.
@@ -206,7 +195,7 @@ pub struct RuleFinding {
 }
 
 impl Rules {
-    /// Resolves rules against a registry, with the shipped ones beside them. `own` are the places of this very server.
+    /// Resolves rules against a registry, for use beside those about guarded places. `own` are the places of this very server.
     pub fn load(written: &[RuleSource], registry: &Registry, own: &[String]) -> Result<Rules, RuleError> {
         if written.len() > RULES_MAX {
             let reason = format!("more than {RULES_MAX} rules");
@@ -219,30 +208,16 @@ impl Rules {
             listed_hosts: Index::default(),
             arguments: BTreeSet::new(),
             calls: CallIndex::default(),
+            own: own.iter().map(|place| fold_case(place)).collect(),
         };
-        for source in &shipped::at_actions(own) {
-            rules.add(source, String::new(), registry, Origin::Shipped)?;
-        }
-        for (source, writes_only) in &shipped::at_calls(own) {
-            let mut rule = Rule::load(source, String::new(), registry, Origin::Shipped)?;
-            (rule.writes_only, rule.is_for_calls) = (*writes_only, true);
-            rules.calls.insert_shipped(&rule, rules.rules.len());
-            rules.rules.push(rule);
-        }
         for (position, source) in written.iter().enumerate() {
-            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry, Origin::Written)?;
+            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry)?;
         }
         Ok(rules)
     }
 
-    fn add(
-        &mut self,
-        source: &RuleSource,
-        number: String,
-        registry: &Registry,
-        origin: Origin,
-    ) -> Result<(), RuleError> {
-        let rule = Rule::load(source, number, registry, origin)?;
+    fn add(&mut self, source: &RuleSource, number: String, registry: &Registry) -> Result<(), RuleError> {
+        let rule = Rule::load(source, number, registry)?;
         self.arguments.extend(rule.args.iter().map(|(name, _)| name.clone()));
         let position = self.rules.len();
         let at_actions = rule.command.is_none();
@@ -276,12 +251,7 @@ impl Rules {
                 if settled.contains(&position) || !rule.is_met(via, &subject) {
                     return;
                 }
-                let may_be = match via {
-                    Via::Path(PathText::Anywhere) => rule.origin == Origin::Shipped,
-                    Via::Mention(_) => true,
-                    Via::Path(_) | Via::Host(_) | Via::Value(_) | Via::Else => false,
-                };
-                if may_be {
+                if matches!(via, Via::Mention(_)) {
                     found.add(rule.then.min(Then::Ask), &rule.id);
                 } else {
                     found.add(rule.then, &rule.id);
@@ -289,6 +259,7 @@ impl Rules {
                 }
             });
         }
+        guarded::find(identity, &subject, &self.own, &mut found);
         // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
         let mut holds = BTreeMap::new();
         let mut is_listed = |host: &str| {
@@ -343,7 +314,7 @@ fn fold_names(name: &str) -> String {
 }
 
 impl Rule {
-    fn load(source: &RuleSource, number: String, registry: &Registry, origin: Origin) -> Result<Rule, RuleError> {
+    fn load(source: &RuleSource, number: String, registry: &Registry) -> Result<Rule, RuleError> {
         let id = source.id.clone().unwrap_or(number);
         let refused = |reason: String| RuleError { id: id.clone(), reason };
         let about = About::load(source, registry).map_err(refused)?;
@@ -385,32 +356,13 @@ impl Rule {
         if source.then == Then::Allow && !says_something && !of_action {
             return Err(refused("would turn a default into allow".to_owned()));
         }
-        Ok(Rule {
-            id,
-            origin,
-            about,
-            then: source.then,
-            args,
-            path,
-            host,
-            command,
-            lifts,
-            says_something,
-            writes_only: false,
-            is_for_calls: false,
-        })
-    }
-
-    fn may_be_about_it(&self, pattern: &Pattern) -> bool {
-        pattern.is_anchored() && self.origin == Origin::Written
+        Ok(Rule { id, about, then: source.then, args, path, host, command, lifts, says_something })
     }
 
     /// Whether a rule that was found by one of its conditions is met, that one by what it was found by.
     fn is_met(&self, via: Via<'_>, subject: &Subject) -> bool {
         match via {
-            Via::Path(path) | Via::Mention(path) => {
-                self.path.as_ref().is_some_and(|pattern| self.meets_path(pattern, path))
-            }
+            Via::Path(path) | Via::Mention(path) => self.path.as_ref().is_some_and(|pattern| meets_path(pattern, path)),
             Via::Host(host) => {
                 self.host.as_ref().is_some_and(|pattern| self.meets_host(pattern, host)) && self.meets_paths(subject)
             }
@@ -441,18 +393,7 @@ impl Rule {
 
     fn meets_paths(&self, subject: &Subject) -> bool {
         let paths = || subject.paths.iter().chain(&subject.mentioned);
-        let any = |pattern| paths().any(|path| self.meets_path(pattern, path));
-        self.path.as_ref().is_none_or(any)
-    }
-
-    fn meets_path(&self, pattern: &Pattern, path: &PathText) -> bool {
-        match path {
-            PathText::Unresolvable | PathText::Anywhere => true,
-            PathText::Absolute(path) => pattern.matches(path),
-            // Its base is not known here, so a rule about a place on the disk may be about it.
-            PathText::Floating(path) => self.may_be_about_it(pattern) || pattern.matches(path),
-            PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
-        }
+        self.path.as_ref().is_none_or(|pattern| paths().any(|path| meets_path(pattern, path)))
     }
 
     fn meets_hosts(&self, subject: &Subject) -> bool {
@@ -462,6 +403,16 @@ impl Rule {
     /// A host that nobody can read for certain may be the one a rule objects to, and is none that one allows.
     fn meets_host(&self, pattern: &Pattern, host: &str) -> bool {
         if host == UNREADABLE_HOST { self.then != Then::Allow } else { pattern.matches(host) }
+    }
+}
+
+fn meets_path(pattern: &Pattern, path: &PathText) -> bool {
+    match path {
+        PathText::Unresolvable | PathText::Anywhere => true,
+        PathText::Absolute(path) => pattern.matches(path),
+        // Its base is not known here, so a rule about a place on the disk may be about it.
+        PathText::Floating(path) => pattern.is_anchored() || pattern.matches(path),
+        PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
     }
 }
 
@@ -518,7 +469,7 @@ mod tests {
                     let action = Some("file_read".to_owned());
                     RuleSource { action, path, ..RuleSource::empty(then) }
                 })
-                .filter(|source| Rule::load(source, String::new(), &registry, Origin::Written).is_ok())
+                .filter(|source| Rule::load(source, String::new(), &registry).is_ok())
                 .collect();
             let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
             for _ in 0..20 {
@@ -537,16 +488,11 @@ mod tests {
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
                 }
-                let about = |rule: &&Rule| rule.about.is_action("file_read") && !rule.is_for_calls;
+                let about = |rule: &&Rule| rule.about.is_action("file_read");
                 let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
                 let mut expected = RuleFinding::default();
-                let certain = subject.paths.iter().filter(|path| **path != PathText::Anywhere).cloned().collect();
-                let certain = Subject { paths: certain, ..Subject::default() };
-                all.for_each(|rule| {
-                    // What may lead anywhere makes a shipped rule ask.
-                    let asks = rule.origin == Origin::Shipped && !rule.matches(&certain);
-                    expected.add(if asks { rule.then.min(Then::Ask) } else { rule.then }, &rule.id);
-                });
+                all.for_each(|rule| expected.add(rule.then, &rule.id));
+                guarded::find("file_read", &subject, &[], &mut expected);
                 let expected = expected.finish();
                 assert_eq!(rules.find("file_read", Language::Words, &action), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));

@@ -4,7 +4,7 @@ use core::fmt;
 
 /// What `*` may not cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Separator {
+pub(crate) enum Separator {
     /// Nothing; `**` means the same as `*`.
     None,
     /// The slash of a path. Case does not count.
@@ -24,7 +24,7 @@ enum Part {
 const PATTERN_CHARS_MAX: usize = 512;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     parts: Vec<Part>,
     separator: Separator,
     /// The longest literal text that is in everything it matches.
@@ -32,7 +32,7 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PatternError {
+pub(crate) enum PatternError {
     Empty,
     TooLong,
 }
@@ -47,7 +47,7 @@ impl fmt::Display for PatternError {
 }
 
 impl Pattern {
-    pub(super) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
+    pub(crate) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
@@ -80,7 +80,7 @@ impl Pattern {
 
     /// Whether the whole text matches, in time proportional to both lengths. Paths begin with a slash; `X/**` is also
     /// about `X` itself.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         // Most texts do not, and this tells soonest.
         if !text.contains(&self.needle) {
             return false;
@@ -90,39 +90,39 @@ impl Pattern {
     }
 
     /// The literal text every match begins with.
-    pub(super) fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         self.parts.iter().map_while(Part::literal).collect()
     }
 
     /// The literal text every match ends with.
-    pub(super) fn suffix(&self) -> String {
+    pub(crate) fn suffix(&self) -> String {
         let mut reversed: Vec<char> = self.parts.iter().rev().map_while(Part::literal).collect();
         reversed.reverse();
         reversed.into_iter().collect()
     }
 
     /// A whole name that every path it matches has in it.
-    pub(super) fn whole_name(&self) -> Option<String> {
+    pub(crate) fn whole_name(&self) -> Option<String> {
         let names = self.parts.split(|part| part.literal() == Some('/'));
         let whole = names.filter_map(|name| name.iter().map(Part::literal).collect::<Option<String>>());
         whole.filter(|name| !name.is_empty()).max_by_key(String::len)
     }
 
-    pub(super) fn is_literal(&self) -> bool {
+    pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| part.literal().is_some())
     }
 
     /// Whether it is about one place on the disk.
-    pub(super) fn is_anchored(&self) -> bool {
+    pub(crate) fn is_anchored(&self) -> bool {
         matches!(self.parts.first(), Some(Part::Literal('/')))
     }
 
-    pub(super) fn matches_everything(&self) -> bool {
+    pub(crate) fn matches_everything(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Across))
     }
 
     /// Paths are resolved before they are asked about.
-    pub(super) fn never_matches_a_path(&self) -> bool {
+    pub(crate) fn never_matches_a_path(&self) -> bool {
         let text: String = self.parts.iter().map(|part| part.literal().unwrap_or('*')).collect();
         text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == ".." || name.starts_with('~'))
     }
@@ -139,7 +139,7 @@ impl Part {
 
 /// Case is folded as careless file systems fold it: letters with one capital in common are one (`ſ` and `s`), and
 /// characters that are not seen do not count.
-pub(super) fn fold_case(text: &str) -> String {
+pub(crate) fn fold_case(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }

@@ -8,15 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::pattern::fold_case;
 use super::{address, argument};
 use crate::action::ActionText;
+use crate::field_names::{Meaning, holds_path_or_address, may_hold};
 use crate::json::{self, Content, Value};
 
-/// Parameters that hold a path, whatever it looks like.
-const PATH_NAMES: [&str; 6] = ["path", "file", "directory", "folder", "source", "destination"];
-/// Parameters that hold a host or an address, whatever it looks like.
-pub(super) const HOST_NAMES: [&str; 6] = ["url", "uri", "host", "endpoint", "domain", "server"];
-/// Parameters that hold a command line; the words of their names.
-const COMMAND_WORDS: [&str; 10] =
-    ["command", "commands", "cmd", "cmdline", "commandline", "shell", "bash", "script", "args", "argv"];
 /// Devices that are no way to anything else.
 const PLAIN_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Who names more paths, or more hosts, may name any.
@@ -151,7 +145,7 @@ impl Subject {
                         name.push('\0');
                     }
                     // What is within a command line's parameter is a part of the line.
-                    let within = is_command_name(parent).then(|| format!("{parent} {key}"));
+                    let within = may_hold(parent, Meaning::CommandLine).then(|| format!("{parent} {key}"));
                     self.add_value(reading, name, within.as_deref().unwrap_or(key), member);
                     name.truncate(length);
                 }
@@ -173,14 +167,12 @@ impl Subject {
     }
 
     fn add_text(&mut self, key: &str, text: &str) {
-        let is_command = is_command_name(key);
-        let key = key.to_ascii_lowercase();
-        let names = |list: &[&str]| list.iter().any(|name| key.contains(name));
-        self.add_hosts(text, names(&HOST_NAMES));
-        let expected = names(&PATH_NAMES);
+        let is_command = may_hold(key, Meaning::CommandLine);
+        let (expected, is_address) = holds_path_or_address(key);
+        self.add_hosts(text, is_address);
         if is_command {
             self.add_command(text);
-        } else if expected || !names(&HOST_NAMES) {
+        } else if expected || !is_address {
             mentioned_in(text, |path| {
                 if self.mentioned.len() <= NAMED_LEN_MAX {
                     self.mentioned.insert(path);
@@ -191,7 +183,7 @@ impl Subject {
         if text.contains("://") && !text.trim_start().to_ascii_lowercase().starts_with("file:") {
             return;
         }
-        if names(&HOST_NAMES) && !expected {
+        if is_address && !expected {
             return;
         }
         if expected || may_be_one_path(text.trim()) {
@@ -288,20 +280,6 @@ fn mentioned_in(text: &str, mut found: impl FnMut(PathText)) {
 /// Names are compared without case and without blanks around them.
 pub(super) fn fold_name(name: &str) -> String {
     fold_case(name).trim().to_owned()
-}
-
-/// Whether a parameter with this name holds a command line. A capital begins a word where there are small letters too.
-fn is_command_name(name: &str) -> bool {
-    let is_word = |word: &str| COMMAND_WORDS.contains(&word);
-    let mut apart = String::with_capacity(name.len());
-    for character in name.chars() {
-        if character.is_uppercase() {
-            apart.push(' ');
-        }
-        apart.push(character);
-    }
-    let has_word = |text: &str| fold_case(text).split(|c: char| !c.is_alphanumeric()).any(is_word);
-    has_word(name) || has_word(&apart)
 }
 
 /// Whether a text as a whole may be a path, though nothing says so: a word, or what begins as paths do or turns back on

@@ -21,6 +21,7 @@ use interlock_core::action::{ActionContext, ActionName, Agent, CallFacts, Decisi
 use interlock_core::call::Call;
 use interlock_core::json::quote;
 use interlock_core::ledger::{Body, CallEndReported, Likeness, Ruled, SessionBound, TurnEnded};
+use interlock_core::places::{Concern, PROJECT_SETTINGS, in_home};
 use interlock_core::workflow::{HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, ToolResult, read, render, render_unreadable};
@@ -337,7 +338,7 @@ impl Hooks {
             return Ok(Reply::Pass { context: None });
         }
         let facts = self.facts(event, call, call_id, echo, caller)?;
-        let project_own = format!("{}/.interlock", place.project);
+        let project_own = format!("{}/{PROJECT_SETTINGS}", place.project);
         let own: Vec<String> = self.own.iter().cloned().chain([project_own]).collect();
         // Where refusals hold in its own project, they hold for whatever it touches.
         let held = match self.mode(&place.agent)? {
@@ -523,18 +524,7 @@ fn kept_text(call: &Call) -> String {
 /// Our own files and the settings by which hosts call us.
 fn own_files(home: &Path, user_home: Option<&str>) -> Vec<String> {
     let mut own = vec![home.to_string_lossy().into_owned()];
-    if let Some(user) = user_home {
-        let settings = [
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-            ".claude.json",
-            ".codex",
-            ".cursor/hooks.json",
-            ".cursor/mcp.json",
-            ".gemini/settings.json",
-        ];
-        own.extend(settings.iter().map(|name| format!("{user}/{name}")));
-    }
+    own.extend(user_home.iter().flat_map(|user| in_home(Concern::Own).map(move |path| format!("{user}/{path}"))));
     own
 }
 

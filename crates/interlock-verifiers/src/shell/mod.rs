@@ -77,7 +77,6 @@ use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Risk, Status, Verifier, text_of};
 
 pub use table::Commands;
-pub use versions::{CHOOSING_ANY, choosing_files};
 pub use words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
@@ -210,7 +209,7 @@ pub const AS_INSTALLED: &str = "programs as installed";
 /// Files of a project by which version managers run programs that are not among the installed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choosers {
-    /// Those that were found, as they are named in [`choosing_files`].
+    /// Those that were found, as they are named in [`CHOOSERS`](interlock_core::places::CHOOSERS).
     pub files: Vec<String>,
     /// The line may be in a directory that is not known.
     pub is_unknown: bool,
