@@ -25,7 +25,7 @@ use crate::{choosers, git_config};
 mod guess;
 mod place;
 mod repositories;
-mod selected;
+pub(crate) mod selected;
 
 use place::Places;
 

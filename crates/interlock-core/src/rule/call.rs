@@ -6,9 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about};
-use super::index::{Index, Texts};
-use super::name::{self, ToolPattern};
+use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about, steers_interlock};
 use super::pattern::fold_case;
 use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
@@ -72,65 +70,6 @@ pub struct CallHost {
     pub command: Option<usize>,
 }
 
-/// Rules by what they are about. Those about one tool or one effect are filed by their conditions, too.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CallIndex {
-    by_tool: Texts,
-    tools: Vec<(ToolPattern, Index)>,
-    positions: BTreeMap<String, usize>,
-    by_effect: BTreeMap<&'static str, Index>,
-    anything: Index,
-}
-
-impl CallIndex {
-    pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
-        match &rule.about {
-            About::Everything => self.anything.insert(rule, position),
-            About::Effect(effect) => self.by_effect.entry(effect).or_default().insert(rule, position),
-            About::Tool(pattern, _) => {
-                let next = self.tools.len();
-                let at = *self.positions.entry(pattern.text.clone()).or_insert(next);
-                if at == next {
-                    pattern.insert_into(&mut self.by_tool, at);
-                    self.tools.push((pattern.clone(), Index::default()));
-                }
-                if let Some((_, index)) = self.tools.get_mut(at) {
-                    index.insert(rule, position);
-                }
-            }
-            About::Action(_) => {}
-        }
-    }
-
-    /// The rules about tools that are given by a pattern, for an action with this name.
-    pub(super) fn by_pattern_for<'a>(&'a self, name: &str) -> Vec<&'a Index> {
-        let mut found = Vec::new();
-        self.by_tool.candidates(&fold_case(name), |at| found.push(at));
-        found.sort_unstable();
-        found.dedup();
-        let tools = found.into_iter().filter_map(|at| self.tools.get(at));
-        // A plain name is found among the registered ones.
-        tools.filter(|(tool, _)| tool.text.contains('*') && tool.matches_name(name)).map(|(_, index)| index).collect()
-    }
-
-    /// Calls back with every rule of the operator that may be about a call, some more than once.
-    fn candidates(&self, call: &CallSubject<'_>, subject: &Subject, mut found: impl FnMut(usize)) {
-        let mut tools = Vec::new();
-        name::look_up(&self.by_tool, &call.names, call.mcp, |at| tools.push(at));
-        tools.sort_unstable();
-        tools.dedup();
-        for (_, index) in tools.into_iter().filter_map(|at| self.tools.get(at)) {
-            index.candidates(subject, |position, _| found(position));
-        }
-        for effect in call.effects {
-            if let Some(index) = self.by_effect.get(effect) {
-                index.candidates(subject, |position, _| found(position));
-            }
-        }
-        self.anything.candidates(subject, |position, _| found(position));
-    }
-}
-
 /// One thing in a call, with the command it belongs to.
 #[derive(Debug, Clone, Copy)]
 enum Item<'a> {
@@ -145,7 +84,7 @@ impl Rules {
     pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
         let asked = Asked::new(call, &self.arguments);
         let mut positions = Vec::new();
-        self.calls.candidates(call, &asked.subject, |position| positions.push(position));
+        self.index.call_candidates(call, &asked.subject, |position| positions.push(position));
         positions.sort_unstable();
         positions.dedup();
         self.find_call_among(&asked, &positions)
@@ -237,23 +176,6 @@ impl Rules {
     }
 }
 
-/// What an agent may ask of `interlock` itself: it looks at texts and changes nothing. Everything else is a lever, and
-/// levers are for people.
-const HARMLESS: [&str; 9] = ["shell", "engine", "explain", "completions", "help", "--help", "-h", "--version", "-V"];
-
-/// Whether a command is `interlock` with anything but a question.
-fn steers_interlock(words: &[Option<String>]) -> bool {
-    let Some(Some(program)) = words.first() else { return false };
-    let is_interlock = fold_case(program.rsplit('/').next().unwrap_or("")) == "interlock";
-    let asked = words.get(1).and_then(Option::as_deref);
-    let checks = asked == Some("workflow")
-        && words
-            .get(2)
-            .and_then(Option::as_deref)
-            .is_some_and(|word| ["check", "graph", "prove", "test", "schema", "templates", "status"].contains(&word));
-    is_interlock && !checks && !asked.is_some_and(|word| HARMLESS.contains(&word))
-}
-
 /// A call with its texts folded.
 struct Asked<'a> {
     call: &'a CallSubject<'a>,
@@ -277,9 +199,9 @@ impl<'a> Asked<'a> {
         let mut subject = Subject {
             arguments: BTreeMap::new(),
             paths: paths.iter().map(text).collect(),
-            mentioned: std::collections::BTreeSet::new(),
             hosts: call.hosts.iter().map(host).collect(),
             commands: call.commands.to_vec(),
+            ..Subject::default()
         };
         if !known.is_empty() {
             add_arguments(call.arguments, &mut String::new(), DEPTH_MAX, known, &mut subject.arguments);
@@ -310,26 +232,16 @@ impl<'a> Asked<'a> {
             let paths = self.written.paths.clone();
             let one = Subject {
                 paths,
-                mentioned: std::collections::BTreeSet::new(),
                 arguments: self.subject.arguments.clone(),
                 hosts: self.subject.hosts.clone(),
-                commands: Vec::new(),
+                commands: self.subject.commands.clone(),
+                ..Subject::default()
             };
             rule.matches(&one)
         } else {
             rule.matches(&self.subject)
         };
-        let command = rule.command.as_ref();
-        let command = command.is_none_or(|command| self.call.commands.iter().any(|words| command.may_be(words)));
-        conditions && command && self.names(rule)
-    }
-
-    /// Whether every argument that a rule names is there and as it says.
-    fn arguments_are(&self, rule: &Rule) -> bool {
-        rule.args.iter().all(|(name, pattern)| {
-            let values = self.subject.arguments.get(name);
-            values.is_some_and(|values| !values.is_empty() && values.iter().all(|value| pattern.matches(value)))
-        })
+        conditions && self.names(rule)
     }
 
     /// Whether a rule that allows is certainly about one thing in the call. Its name was looked at already.
@@ -368,7 +280,7 @@ impl<'a> Asked<'a> {
                 all && some
             }
         });
-        commanded && path && host && self.arguments_are(rule)
+        commanded && path && host && rule.meets_arguments(&self.subject, 0)
     }
 
     /// Whether a rule that allows is certainly about everything in the call that it could be about.
@@ -386,7 +298,7 @@ impl<'a> Asked<'a> {
         let command = rule.command.as_ref().is_none_or(|pattern| {
             every(!self.call.commands.is_empty(), self.call.commands.iter().all(|words| pattern.covers(words)))
         });
-        path && host && command && self.arguments_are(rule)
+        path && host && command && rule.meets_arguments(&self.subject, 0)
     }
 }
 
@@ -560,7 +472,7 @@ mod tests {
         };
         let asked = Asked::new(&call, &rules.arguments);
         let mut candidates = 0_u32;
-        rules.calls.candidates(&call, &asked.subject, |_| candidates += 1);
+        rules.index.call_candidates(&call, &asked.subject, |_| candidates += 1);
         assert!(candidates <= 6, "{candidates} of 10,000 rules were asked");
         assert_eq!(rules.find_call(&call).matched.len(), 3);
     }

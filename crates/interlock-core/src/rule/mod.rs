@@ -20,19 +20,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
-use call::CallIndex;
 use guarded::{EGRESS, LIFTABLE};
-use index::{Index, Via};
+use index::{RuleIndex, Texts, Via};
 use name::ToolPattern;
 use pattern::PatternError;
-use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value};
+use subject::{ActionReader, LINES_MAX, PathText, Subject, UNNAMED_HOST, UNREADABLE_HOST, fold_name, fold_value};
 
 pub(crate) use pattern::{Pattern, Separator, fold_case};
 pub(crate) use subject::Language;
 
 pub use by_pattern::{names_ordinary_files, secret_by_pattern};
 pub use call::{CallHost, CallPath, CallSubject};
-pub use command::CommandPattern;
+pub use command::{CommandLine, CommandPattern};
 pub use guarded::SELF_RULE;
 pub use subject::hosts_in;
 
@@ -128,14 +127,11 @@ const RULES_MAX: usize = 20_000;
 #[derive(Debug, Clone)]
 pub struct Rules {
     rules: Vec<Rule>,
-    by_name: BTreeMap<String, Index>,
-    any_name: Index,
-    /// Hosts that may be reached.
-    listed_hosts: Index,
+    index: RuleIndex,
+    /// Hosts that actions may reach.
+    listed_hosts: Texts,
     /// The arguments that rules ask about.
     arguments: BTreeSet<String>,
-    /// The same rules for tool calls.
-    calls: CallIndex,
     /// The places of this very server, in lower case.
     own: Vec<String>,
 }
@@ -203,11 +199,9 @@ impl Rules {
         }
         let mut rules = Rules {
             rules: Vec::new(),
-            by_name: BTreeMap::new(),
-            any_name: Index::default(),
-            listed_hosts: Index::default(),
+            index: RuleIndex::default(),
+            listed_hosts: Texts::default(),
             arguments: BTreeSet::new(),
-            calls: CallIndex::default(),
             own: own.iter().map(|place| fold_case(place)).collect(),
         };
         for (position, source) in written.iter().enumerate() {
@@ -220,34 +214,34 @@ impl Rules {
         let rule = Rule::load(source, number, registry)?;
         self.arguments.extend(rule.args.iter().map(|(name, _)| name.clone()));
         let position = self.rules.len();
-        let at_actions = rule.command.is_none();
-        if let (Then::Allow, Some(host), true) = (rule.then, &rule.host, at_actions) {
-            self.listed_hosts.by_host.insert(host, position);
+        if let (Then::Allow, Some(host), None) = (rule.then, &rule.host, &rule.command) {
+            self.listed_hosts.insert(host, position);
         }
-        let index = match &rule.about {
-            About::Everything => Some(&mut self.any_name),
-            About::Action(name) | About::Tool(_, Some(name)) => Some(self.by_name.entry(name.clone()).or_default()),
-            About::Tool(_, None) | About::Effect(_) => None,
-        };
-        if let (Some(index), true) = (index, at_actions) {
-            index.insert(&rule, position);
-        }
-        self.calls.insert(&rule, position);
+        self.index.insert(&rule, position);
         self.rules.push(rule);
         Ok(())
     }
 
     /// What the rules say about an action, whose own text is in this language.
-    pub(crate) fn find(&self, identity: &str, language: Language, action: &ActionText<'_>) -> RuleFinding {
+    pub(crate) fn find(
+        &self,
+        identity: &str,
+        language: Language,
+        action: &ActionText<'_>,
+        read_line: &mut dyn FnMut(&str) -> CommandLine,
+    ) -> RuleFinding {
         let calls_out = identity == "api_call";
-        let subject = Subject::read(action, Reading { language, calls_out, known: &self.arguments });
+        let (known, lines_left) = (&self.arguments, LINES_MAX);
+        let mut reader = ActionReader { language, calls_out, known, read_line, lines_left };
+        let subject = Subject::read(action, &mut reader);
         let mut found = RuleFinding::default();
         // Each rule is looked at once for each thing that may meet it, and no more once it is met.
         let mut settled = BTreeSet::new();
-        let named = [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten();
-        for index in named.chain(self.calls.by_pattern_for(identity)) {
+        for index in self.index.for_action(identity) {
             index.candidates(&subject, |position, via| {
-                let Some(rule) = self.rules.get(position).filter(|rule| rule.command.is_none()) else { return };
+                // That an operator knows a command allows nothing here.
+                let counts = |rule: &&Rule| rule.command.is_none() || rule.then != Then::Allow;
+                let Some(rule) = self.rules.get(position).filter(counts) else { return };
                 if settled.contains(&position) || !rule.is_met(via, &subject) {
                     return;
                 }
@@ -264,10 +258,10 @@ impl Rules {
         let mut holds = BTreeMap::new();
         let mut is_listed = |host: &str| {
             let mut listed = false;
-            if host == UNREADABLE_HOST {
+            if host == UNREADABLE_HOST || host == UNNAMED_HOST {
                 return false;
             }
-            self.listed_hosts.by_host.candidates(host, |position| {
+            self.listed_hosts.candidates(host, |position| {
                 listed |= self.rules.get(position).is_some_and(|rule| {
                     rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
                         && *holds.entry(position).or_insert_with(|| {
@@ -377,7 +371,15 @@ impl Rule {
     }
 
     fn matches(&self, subject: &Subject) -> bool {
-        self.meets_arguments(subject, 0) && self.meets_paths(subject) && self.meets_hosts(subject)
+        self.meets_commands(subject)
+            && self.meets_arguments(subject, 0)
+            && self.meets_paths(subject)
+            && self.meets_hosts(subject)
+    }
+
+    /// Whether a command may be the one it is about. Who is found by another condition has none on commands.
+    fn meets_commands(&self, subject: &Subject) -> bool {
+        self.command.as_ref().is_none_or(|pattern| subject.commands.iter().any(|words| pattern.may_be(words)))
     }
 
     /// Whether the conditions on arguments are met, from this one on: by any value, and for a rule that allows by all.
@@ -483,8 +485,11 @@ mod tests {
                     target: None,
                     parameters: Some(document.root()),
                 };
-                let reading = Reading { language: Language::Words, calls_out: false, known: &rules.arguments };
-                let subject = Subject::read(&action, reading);
+                let mut none = |_: &str| CommandLine::default();
+                let (language, known) = (Language::Words, &rules.arguments);
+                let mut reader =
+                    ActionReader { language, calls_out: false, known, read_line: &mut none, lines_left: LINES_MAX };
+                let subject = Subject::read(&action, &mut reader);
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
                 }
@@ -494,7 +499,7 @@ mod tests {
                 all.for_each(|rule| expected.add(rule.then, &rule.id));
                 guarded::find("file_read", &subject, &[], &mut expected);
                 let expected = expected.finish();
-                assert_eq!(rules.find("file_read", Language::Words, &action), expected, "{path} under {written:?}");
+                assert_eq!(rules.find("file_read", language, &action, &mut none), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));
             }
         }
@@ -505,7 +510,7 @@ mod tests {
         let document = parse(parameters, &Limits::STATE).expect("parameters");
         let parameters = Some(document.root());
         let action = ActionText { kind, query: None, code: None, target: None, parameters };
-        rules.find(kind, Language::Words, &action)
+        rules.find(kind, Language::Words, &action, &mut |_| CommandLine::default())
     }
 
     /// Each path is compared with the rules that may be about it. With every other path as well, this would not end.

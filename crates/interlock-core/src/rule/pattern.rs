@@ -14,6 +14,8 @@ pub(crate) enum Separator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(char),
+    /// One character, whichever.
+    One,
     /// Anything but the separator.
     Within,
     /// Anything.
@@ -65,8 +67,8 @@ impl Pattern {
                     parts.pop();
                     parts.push(Part::Across);
                 }
-                ('*', Some(Part::Literal(_)) | None) if separator == Separator::None => parts.push(Part::Across),
-                ('*', Some(Part::Literal(_)) | None) => parts.push(Part::Within),
+                ('*', _) if separator == Separator::None => parts.push(Part::Across),
+                ('*', _) => parts.push(Part::Within),
                 (literal, _) => parts.push(Part::Literal(literal)),
             }
         }
@@ -76,6 +78,28 @@ impl Pattern {
         }
         let needle = longest_literal(about_itself(&parts, separator).unwrap_or(&parts));
         Ok(Pattern { parts, separator, needle })
+    }
+
+    /// A pattern as shells write it: `*` for any text, `?` and `[…]` for one character.
+    pub(crate) fn of_shell(text: &str) -> Pattern {
+        let mut parts = Vec::new();
+        let mut left = text.chars();
+        while let Some(sign) = left.next() {
+            parts.push(match sign {
+                '*' => Part::Across,
+                '?' | '[' => Part::One,
+                literal => Part::Literal(literal),
+            });
+            if sign == '[' {
+                // A `]` that comes first is one of the characters.
+                let rest = left.as_str();
+                let end = rest.char_indices().skip(1).find(|(_, character)| *character == ']').map(|(at, _)| at);
+                let Some(end) = end else { break };
+                left = rest.get(end.saturating_add(1)..).unwrap_or("").chars();
+            }
+        }
+        let needle = longest_literal(&parts);
+        Pattern { parts, separator: Separator::None, needle }
     }
 
     /// Whether the whole text matches, in time proportional to both lengths. Paths begin with a slash; `X/**` is also
@@ -132,7 +156,7 @@ impl Part {
     fn literal(&self) -> Option<char> {
         match self {
             Part::Literal(literal) => Some(*literal),
-            Part::Within | Part::Across => None,
+            Part::One | Part::Within | Part::Across => None,
         }
     }
 }
@@ -175,7 +199,7 @@ fn matches(parts: &[Part], text: &str) -> bool {
             if let Some(slot) = open.get_mut(position) {
                 *slot = here;
             }
-            carried = here && part.literal().is_none();
+            carried = here && matches!(part, Part::Within | Part::Across);
         }
         if let Some(last) = open.last_mut() {
             *last = *last || carried;
@@ -194,6 +218,7 @@ fn matches(parts: &[Part], text: &str) -> bool {
             }
             let to = match part {
                 Part::Literal(literal) if *literal == character => position.saturating_add(1),
+                Part::One => position.saturating_add(1),
                 Part::Within if character != '/' => position,
                 Part::Across => position,
                 Part::Literal(_) | Part::Within => continue,

@@ -258,7 +258,12 @@ pub fn classify(text: &str, setting: &Setting) -> Analysis {
 
 /// Judges a line, and lists what policy asks about: its commands, the paths they may touch, the hosts they may reach.
 pub fn examine(text: &str, setting: &Setting) -> (Analysis, Words) {
-    let (analysis, words) = walk::classify(text, setting, Some(Box::default()), &mut Fuel::full());
+    examine_within(text, setting, &mut Fuel::full())
+}
+
+/// The same with so much work; if that does not last, the fuel says so.
+pub fn examine_within(text: &str, setting: &Setting, fuel: &mut Fuel) -> (Analysis, Words) {
+    let (analysis, words) = walk::classify(text, setting, Some(Box::default()), fuel);
     (analysis, words.map_or_else(Words::default, |words| words.finish()))
 }
 
