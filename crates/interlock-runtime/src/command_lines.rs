@@ -3,7 +3,7 @@
 //! An action has no working directory, so nothing is looked up: a pattern in a path may lead anywhere.
 
 use interlock_core::rule::{CallHost, CallPath, CommandLine};
-use interlock_verifiers::shell::{Setting, Touch, examine_within};
+use interlock_verifiers::shell::{Label, Setting, Touch, examine_within};
 use interlock_verifiers::{Fuel, Ground};
 
 use crate::call_policy::selected;
@@ -28,9 +28,14 @@ pub(crate) fn read_line_within(text: &str, ground: &Ground, fuel: &mut Fuel) -> 
         let path = Some(path);
         CallPath { path, writes: false, removes: false, sweeps: false, command }
     });
+    let mut hosts: Vec<CallHost> =
+        words.hosts.iter().map(|it| CallHost { host: it.host.clone(), command: it.command }).collect();
+    if hosts.is_empty() && analysis.effects.iter().any(|found| found.effect == Label::Network) {
+        hosts.push(CallHost { host: None, command: None });
+    }
     CommandLine {
         paths: touched.chain(selected).collect(),
-        hosts: words.hosts.iter().map(|it| CallHost { host: it.host.clone(), command: it.command }).collect(),
+        hosts,
         commands: words.commands.iter().map(|command| command.words.clone()).collect(),
         is_understood: analysis.understood,
     }

@@ -356,8 +356,9 @@ impl PathText {
     fn all_of_word(word: &str) -> Vec<PathText> {
         let (base, path) = match word.strip_prefix('~') {
             Some(rest) => {
+                // Wherever that is, it is not the root.
                 let within = rest.split_once('/').and_then(|(_, rest)| PathText::resolve_within(rest));
-                (Some(PathText::Anywhere), within)
+                (Some(PathText::Anywhere), within.map(PathText::into_word))
             }
             None if word.contains('/') => (None, PathText::resolve(word, false)),
             None => (None, PathText::resolve_within(word).map(PathText::into_word)),
