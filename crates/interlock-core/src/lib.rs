@@ -41,6 +41,7 @@ pub mod instant;
 pub mod json;
 pub mod ledger;
 mod lookalike;
+mod percent;
 pub mod places;
 pub mod rule;
 pub mod ruling;
@@ -50,7 +51,8 @@ pub mod transition;
 pub mod workflow;
 
 pub use code::Code;
-pub use digest::Digest;
+pub use digest::{Digest, unhex};
 pub use display::{DISPLAY_CHARS_MAX, Shown, display, inert_json, is_visible, visible};
 pub use lookalike::reads_as;
+pub use percent::percent_decoded;
 pub use ruling::{Denial, Place, Side};

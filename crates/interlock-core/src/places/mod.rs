@@ -123,6 +123,14 @@ pub fn is_within(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
+/// Whether a path is this one, or beneath a directory that is written `DIR/**`.
+pub fn is_beneath(path: &str, pattern: &str) -> bool {
+    match pattern.strip_suffix("/**") {
+        Some(directory) => path != directory && is_within(path, directory),
+        None => path == pattern,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

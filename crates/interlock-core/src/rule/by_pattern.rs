@@ -3,7 +3,7 @@
 //! A pattern counts by what it means, not by what happens to be there: it names a secret if it stands for the name of one
 //! and for no ordinary file. `*` and `*.json` stand for ordinary files, `.env*` and `*.pem` do not.
 
-use super::pattern::{Pattern, fold_case};
+use super::pattern::{ShellPattern, fold_case};
 use crate::places::secret_patterns;
 
 /// The most patterns that one with braces is taken apart into.
@@ -75,13 +75,13 @@ fn named_by(pattern: &str) -> Option<String> {
 fn means(pattern: &str, name: &str) -> bool {
     let spelt = pattern.chars().filter(|character| !matches!(character, '*' | '?' | '[' | ']')).count();
     spelt.saturating_mul(2) >= name.chars().count()
-        && Pattern::of_shell(pattern).matches(name)
+        && ShellPattern::new(pattern).matches(name)
         && !names_ordinary_files(pattern)
 }
 
 /// Whether a pattern for names stands for ordinary files.
 pub fn names_ordinary_files(pattern: &str) -> bool {
-    let pattern = Pattern::of_shell(pattern);
+    let pattern = ShellPattern::new(pattern);
     ORDINARY.iter().any(|ordinary| pattern.matches(ordinary))
 }
 

@@ -33,6 +33,7 @@ pub use by_pattern::{names_ordinary_files, secret_by_pattern};
 pub use call::{CallHost, CallPath, CallSubject};
 pub use command::{CommandLine, CommandPattern};
 pub use guarded::SELF_RULE;
+pub use pattern::ShellPattern;
 pub use subject::hosts_in;
 
 /// What a rule says, from the mildest to the strictest.

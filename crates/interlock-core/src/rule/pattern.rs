@@ -80,22 +80,26 @@ impl Pattern {
         Ok(Pattern { parts, separator, needle })
     }
 
-    /// A pattern as shells write it: `*` for any text, `?` and `[…]` for one character.
-    pub(crate) fn of_shell(text: &str) -> Pattern {
+    /// A pattern as shells write it: `*` for any text, `?` for one character, `[…]` for any one: too much, never too
+    /// little.
+    fn of_shell(text: &str) -> Pattern {
         let mut parts = Vec::new();
         let mut left = text.chars();
         while let Some(sign) = left.next() {
-            parts.push(match sign {
-                '*' => Part::Across,
-                '?' | '[' => Part::One,
-                literal => Part::Literal(literal),
-            });
-            if sign == '[' {
-                // A `]` that comes first is one of the characters.
-                let rest = left.as_str();
-                let end = rest.char_indices().skip(1).find(|(_, character)| *character == ']').map(|(at, _)| at);
-                let Some(end) = end else { break };
-                left = rest.get(end.saturating_add(1)..).unwrap_or("").chars();
+            // A `]` that comes first is one of the characters.
+            let rest = left.as_str();
+            let after_set = || {
+                let end = rest.char_indices().skip(1).find(|(_, character)| *character == ']').map(|(at, _)| at)?;
+                rest.get(end.saturating_add(1)..)
+            };
+            match (sign, after_set()) {
+                ('*', _) => parts.push(Part::Across),
+                ('?', _) => parts.push(Part::One),
+                ('[', Some(after)) => {
+                    parts.push(Part::One);
+                    left = after.chars();
+                }
+                (literal, _) => parts.push(Part::Literal(literal)),
             }
         }
         let needle = longest_literal(&parts);
@@ -149,6 +153,22 @@ impl Pattern {
     pub(crate) fn never_matches_a_path(&self) -> bool {
         let text: String = self.parts.iter().map(|part| part.literal().unwrap_or('*')).collect();
         text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == ".." || name.starts_with('~'))
+    }
+}
+
+/// A pattern for names as shells write it. Case does not count.
+#[derive(Debug, Clone)]
+pub struct ShellPattern(Pattern);
+
+impl ShellPattern {
+    /// Reads a pattern; every text is one.
+    pub fn new(text: &str) -> ShellPattern {
+        ShellPattern(Pattern::of_shell(&fold_case(text)))
+    }
+
+    /// Whether it stands for a name, or may.
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.matches(&fold_case(name))
     }
 }
 
