@@ -22,7 +22,7 @@ use interlock_runtime::ledger::{Answer, Command, Request as LedgerRequest, RuleC
 use tokio::sync::oneshot;
 
 use crate::agents::Deed;
-use crate::answer::{self, Asked, Refusal, json};
+use crate::answer::{self, AnswerContext, Refusal, json};
 use crate::answers::public_document;
 use crate::apart::{Asker, long};
 use crate::attest;
@@ -354,7 +354,7 @@ impl Service {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(self.record_malformed(agent, token, &refusal, door).await);
         }
-        let mut asked = Asked { door, action: Some(action), attestation: None };
+        let mut asked = AnswerContext { door, action: Some(action), attestation: None };
         let text = (bundle.payloads() != Payloads::None).then(|| Arc::from(body.kept_text(door, tool)));
         let asking = Asking { agent, token, facts, action, idempotency, text };
         let command = self.prepare(&asking, length, turn).await?;
@@ -385,7 +385,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, action: None, attestation: None })
+        answer::ruling(answer, &AnswerContext { door, action: None, attestation: None })
     }
 
     fn count_decision(&self, answer: &Answer) {

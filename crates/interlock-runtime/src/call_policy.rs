@@ -22,10 +22,10 @@ use crate::paths::{self, Base, Missing, Resolved};
 use crate::platform;
 use crate::{choosers, git_config};
 
-mod guess;
 mod place;
 mod repositories;
 pub(crate) mod selected;
+mod unread_fields;
 
 use place::Places;
 
@@ -126,10 +126,14 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     if is_bookkeeping(call) {
         // Texts for the agent and its user: a path in them is not touched.
     } else if call.family.is_none() {
-        guess::all(&call.input, &mut seen, place, &mut places);
+        unread_fields::all(&call.input, &mut seen, place, &mut places);
     } else {
         let unread = |name: &String| call.input.as_object().and_then(|members| members.get(name));
-        call.intent.unread.iter().filter_map(unread).for_each(|it| guess::all(it, &mut seen, place, &mut places));
+        call.intent
+            .unread
+            .iter()
+            .filter_map(unread)
+            .for_each(|it| unread_fields::all(it, &mut seen, place, &mut places));
     }
     let mut own = with_resolved(place.own, place);
     let own_elsewhere = outside_of_project(&own, place);

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about, steers_interlock};
-use super::pattern::fold_case;
+use super::pattern::{Pattern, fold_case};
 use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::McpTool;
@@ -82,7 +82,7 @@ enum Item<'a> {
 impl Rules {
     /// What the rules say about a tool call.
     pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
-        let asked = Asked::new(call, &self.arguments);
+        let asked = FoldedCall::new(call, &self.arguments);
         let mut positions = Vec::new();
         self.index.call_candidates(call, &asked.subject, |position| positions.push(position));
         positions.sort_unstable();
@@ -91,7 +91,7 @@ impl Rules {
     }
 
     /// What the rules at these positions say, and the shipped ones.
-    fn find_call_among(&self, asked: &Asked<'_>, positions: &[usize]) -> RuleFinding {
+    fn find_call_among(&self, asked: &FoldedCall<'_>, positions: &[usize]) -> RuleFinding {
         let rules = || positions.iter().filter_map(|position| self.rules.get(*position));
         let mut found = RuleFinding::default();
         for rule in rules().filter(|rule| rule.then != Then::Allow) {
@@ -117,7 +117,7 @@ impl Rules {
     }
 
     /// Whatever the shipped rules ask, unless a rule of the operator answered it for that very thing.
-    fn find_shipped(&self, asked: &Asked<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
+    fn find_shipped(&self, asked: &FoldedCall<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
         let lifted =
             |id: &str, item: Item<'_>| allowing.iter().any(|rule| rule.lifts.contains(&id) && asked.allows(rule, item));
         for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
@@ -160,14 +160,13 @@ impl Rules {
         if asked.call.commands.iter().any(|words| steers_interlock(words)) {
             found.add(Then::Deny, SELF_RULE);
         }
-        for host in &asked.call.hosts {
-            let listed = match host.host.as_deref() {
+        for (host, reached) in asked.hosts.iter().zip(&asked.call.hosts) {
+            let listed = match host.as_deref() {
                 Some(name) => {
-                    let folded = name.to_lowercase();
-                    let item = Item::Host(&folded, host.command);
+                    let item = Item::Host(name, reached.command);
                     lifted(EGRESS, item) || allowing.iter().any(|rule| rule.host.is_some() && asked.allows(rule, item))
                 }
-                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(host.command)),
+                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(reached.command)),
             };
             if !listed {
                 found.add(Then::Ask, EGRESS);
@@ -177,11 +176,13 @@ impl Rules {
 }
 
 /// A call with its texts folded.
-struct Asked<'a> {
+struct FoldedCall<'a> {
     call: &'a CallSubject<'a>,
     subject: Subject,
     /// The paths of the call, in its order.
     paths: Vec<Option<String>>,
+    /// Its hosts, in its order.
+    hosts: Vec<Option<String>>,
     /// Those that are written.
     written: Subject,
     own: Vec<String>,
@@ -190,16 +191,18 @@ struct Asked<'a> {
     armed: Vec<String>,
 }
 
-impl<'a> Asked<'a> {
-    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> Asked<'a> {
+impl<'a> FoldedCall<'a> {
+    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> FoldedCall<'a> {
         let paths: Vec<Option<String>> =
             call.paths.iter().map(|touched| touched.path.as_deref().map(fold_case)).collect();
         let text = |path: &Option<String>| path.clone().map_or(PathText::Unresolvable, PathText::Absolute);
-        let host = |host: &CallHost| host.host.as_deref().map_or(UNNAMED_HOST.to_owned(), str::to_lowercase);
+        let hosts: Vec<Option<String>> =
+            call.hosts.iter().map(|reached| reached.host.as_deref().map(str::to_lowercase)).collect();
+        let named = |host: &Option<String>| host.clone().unwrap_or_else(|| UNNAMED_HOST.to_owned());
         let mut subject = Subject {
             arguments: BTreeMap::new(),
             paths: paths.iter().map(text).collect(),
-            hosts: call.hosts.iter().map(host).collect(),
+            hosts: hosts.iter().map(named).collect(),
             commands: call.commands.to_vec(),
             ..Subject::default()
         };
@@ -211,7 +214,7 @@ impl<'a> Asked<'a> {
         let fold = |places: &[String]| -> Vec<String> { places.iter().map(|place| fold_case(place)).collect() };
         let (own, own_there) = (fold(call.own), fold(call.own_there));
         let (own_elsewhere, armed) = (fold(call.own_elsewhere), fold(call.armed));
-        Asked { call, subject, paths, written, own, own_there, own_elsewhere, armed }
+        FoldedCall { call, subject, paths, hosts, written, own, own_there, own_elsewhere, armed }
     }
 
     /// Whether a rule is about this tool, or an effect of this call.
@@ -258,26 +261,18 @@ impl<'a> Asked<'a> {
             Item::Path(path, _) => pattern.matches(path),
             Item::Host(..) | Item::Unknown(_) => false,
             Item::Command(_) => {
-                let mut paths = self.paths.iter().zip(&self.call.paths).filter(|(_, path)| of_command(path.command));
-                let mut some = false;
-                let all = paths.all(|(path, _)| {
-                    some = true;
-                    path.as_deref().is_some_and(|path| pattern.matches(path))
-                });
-                all && some
+                let touched =
+                    self.paths.iter().zip(&self.call.paths).filter(|(_, touched)| of_command(touched.command));
+                matches_all(pattern, touched.map(|(path, _)| path))
             }
         });
         let host = rule.host.as_ref().is_none_or(|pattern| match item {
             Item::Host(host, _) => pattern.matches(host),
             Item::Path(..) | Item::Unknown(_) => false,
             Item::Command(_) => {
-                let mut hosts = self.call.hosts.iter().filter(|host| of_command(host.command));
-                let mut some = false;
-                let all = hosts.all(|host| {
-                    some = true;
-                    host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()))
-                });
-                all && some
+                let reached =
+                    self.hosts.iter().zip(&self.call.hosts).filter(|(_, reached)| of_command(reached.command));
+                matches_all(pattern, reached.map(|(host, _)| host))
             }
         });
         commanded && path && host && rule.meets_arguments(&self.subject, 0)
@@ -285,21 +280,21 @@ impl<'a> Asked<'a> {
 
     /// Whether a rule that allows is certainly about everything in the call that it could be about.
     fn knows_all(&self, rule: &Rule) -> bool {
-        let every = |some: bool, all: bool| some && all;
-        let path = rule.path.as_ref().is_none_or(|pattern| {
-            let matches = |path: &Option<String>| path.as_deref().is_some_and(|path| pattern.matches(path));
-            every(!self.paths.is_empty(), self.paths.iter().all(matches))
-        });
-        let host = rule.host.as_ref().is_none_or(|pattern| {
-            let matches =
-                |host: &CallHost| host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()));
-            every(!self.call.hosts.is_empty(), self.call.hosts.iter().all(matches))
-        });
-        let command = rule.command.as_ref().is_none_or(|pattern| {
-            every(!self.call.commands.is_empty(), self.call.commands.iter().all(|words| pattern.covers(words)))
-        });
-        path && host && command && rule.meets_arguments(&self.subject, 0)
+        let (paths, hosts, commands) = (&self.paths, &self.hosts, self.call.commands);
+        rule.path.as_ref().is_none_or(|pattern| matches_all(pattern, paths.iter()))
+            && rule.host.as_ref().is_none_or(|pattern| matches_all(pattern, hosts.iter()))
+            && rule
+                .command
+                .as_ref()
+                .is_none_or(|pattern| !commands.is_empty() && commands.iter().all(|words| pattern.covers(words)))
+            && rule.meets_arguments(&self.subject, 0)
     }
+}
+
+/// Whether there are texts, all known, and a pattern matches each.
+fn matches_all<'t>(pattern: &Pattern, texts: impl Iterator<Item = &'t Option<String>>) -> bool {
+    let mut texts = texts.peekable();
+    texts.peek().is_some() && texts.all(|text| text.as_deref().is_some_and(|text| pattern.matches(text)))
 }
 
 /// The scalar arguments that rules ask about, by dotted name; an item of an array has the name of the array.
@@ -427,7 +422,7 @@ mod tests {
                     is_registered: false,
                 };
                 let found = rules.find_call(&call);
-                let expected = rules.find_call_among(&Asked::new(&call, &rules.arguments), &all);
+                let expected = rules.find_call_among(&FoldedCall::new(&call, &rules.arguments), &all);
                 assert_eq!(found, expected, "{call:?} under {written:?}");
                 *verdicts.entry(found.then).or_insert(0_u32) += 1;
             }
@@ -470,7 +465,7 @@ mod tests {
             armed: &[],
             is_registered: false,
         };
-        let asked = Asked::new(&call, &rules.arguments);
+        let asked = FoldedCall::new(&call, &rules.arguments);
         let mut candidates = 0_u32;
         rules.index.call_candidates(&call, &asked.subject, |_| candidates += 1);
         assert!(candidates <= 6, "{candidates} of 10,000 rules were asked");

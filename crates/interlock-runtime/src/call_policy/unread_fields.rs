@@ -15,18 +15,18 @@ const DEPTH_MAX: u32 = 64;
 
 /// Looks at everything in a value.
 pub(super) fn all(value: &Json, seen: &mut Seen, place: &CallPlace<'_>, places: &mut Places<'_>) {
-    let mut guess = Guess { seen, place, places, left: STRINGS_MAX };
-    guess.value("", value, DEPTH_MAX);
+    let mut reader = FieldReader { seen, place, places, left: STRINGS_MAX };
+    reader.value("", value, DEPTH_MAX);
 }
 
-struct Guess<'g, 'p, 'a> {
+struct FieldReader<'g, 'p, 'a> {
     seen: &'g mut Seen,
     place: &'g CallPlace<'g>,
     places: &'p mut Places<'a>,
     left: u32,
 }
 
-impl Guess<'_, '_, '_> {
+impl FieldReader<'_, '_, '_> {
     fn value(&mut self, key: &str, value: &Json, depth: u32) {
         let Some(depth) = depth.checked_sub(1) else { return self.places.add(Resolved::Unresolvable, true, None) };
         match value {
