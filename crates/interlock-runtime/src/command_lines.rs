@@ -9,6 +9,9 @@ use interlock_verifiers::{Fuel, Ground};
 use crate::call_policy::selected;
 use crate::paths::{NAME_BYTES_MAX, PATH_BYTES_MAX};
 
+/// The most directories on the disk in which relative paths of a line are looked at. The directories count themselves.
+const ELSEWHERE_MAX: usize = 4;
+
 /// Reads a command line.
 pub fn read_line(text: &str, ground: &Ground) -> CommandLine {
     read_line_within(text, ground, &mut Fuel::full())
@@ -24,6 +27,21 @@ pub(crate) fn read_line_within(text: &str, ground: &Ground, fuel: &mut Fuel) -> 
         let Touch { writes, removes, sweeps, command, .. } = *touch;
         CallPath { path, writes, removes, sweeps, command }
     });
+    // A line that goes elsewhere touches where it goes, and its relative paths lead there.
+    let goes = words.changes.iter().map(|change| CallPath {
+        path: change.to.clone(),
+        writes: change.to.is_none() && words.touches.iter().any(|touch| touch.writes),
+        removes: false,
+        sweeps: false,
+        command: change.by,
+    });
+    let touched: Vec<CallPath> = touched.chain(goes).collect();
+    let is_far = |to: &&str| to.starts_with('/');
+    let elsewhere = words.changes.iter().filter_map(|change| change.to.as_deref()).filter(is_far).take(ELSEWHERE_MAX);
+    let there = elsewhere.flat_map(|to| {
+        let relative = touched.iter().filter(|it| it.path.as_deref().is_some_and(|path| !path.starts_with(['/', '~'])));
+        relative.map(move |it| CallPath { path: it.path.as_deref().map(|path| format!("{to}/{path}")), ..it.clone() })
+    });
     let selected = selected::secrets(&words).into_iter().map(|(path, command)| {
         let path = Some(path);
         CallPath { path, writes: false, removes: false, sweeps: false, command }
@@ -34,7 +52,7 @@ pub(crate) fn read_line_within(text: &str, ground: &Ground, fuel: &mut Fuel) -> 
         hosts.push(CallHost { host: None, command: None });
     }
     CommandLine {
-        paths: touched.chain(selected).collect(),
+        paths: there.chain(selected).chain(touched.iter().cloned()).collect(),
         hosts,
         commands: words.commands.iter().map(|command| command.words.clone()).collect(),
         is_understood: analysis.understood,
