@@ -15,6 +15,7 @@ use interlock_core::action::Millis;
 use interlock_core::json::{self, BYTES_MAX, Document, Limits, Value, quote};
 use interlock_core::visible;
 use interlock_runtime::clock::{Clock, SystemClock};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::daemon::Daemon;
 use crate::serve::Places;
@@ -557,14 +558,8 @@ pub(crate) fn inert_json(text: &str) -> String {
 
 /// One part of a path, or a value in a query: only letters, digits and `-._~` stand for themselves.
 pub(crate) fn encode(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push_str(&format!("%{byte:02X}"));
-        }
-        out
-    })
+    const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+    utf8_percent_encode(text, ENCODED).to_string()
 }
 
 /// A path with the parameters that have a value.

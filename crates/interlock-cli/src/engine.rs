@@ -172,13 +172,13 @@ fn read_action(value: Value<'_>) -> Result<ActionText<'_>, String> {
     })
 }
 
-struct Found {
+struct Judgement {
     outcome: interlock_verifiers::Outcome,
     evidence: String,
     risk: Risk,
 }
 
-fn judge(verifier: &dyn Verifier, ground: &Ground, action: &ActionText<'_>) -> Found {
+fn judge(verifier: &dyn Verifier, ground: &Ground, action: &ActionText<'_>) -> Judgement {
     let outcome = verifier.verify(action, ground);
     let evidence = outcome.evidence(verifier, action);
     // Where a verifier says nothing, the registry's risk of its engine holds.
@@ -187,10 +187,10 @@ fn judge(verifier: &dyn Verifier, ground: &Ground, action: &ActionText<'_>) -> F
         _ => Risk::High,
     };
     let risk = outcome.risk.unwrap_or(base);
-    Found { outcome, evidence, risk }
+    Judgement { outcome, evidence, risk }
 }
 
-impl Found {
+impl Judgement {
     fn to_json(&self) -> String {
         let checks: Vec<String> = self
             .outcome

@@ -17,6 +17,7 @@ use interlock_core::Digest;
 use interlock_core::action::PassKind;
 use interlock_core::json::{self, Limits};
 use interlock_hosts::{Host, read, render_unreadable, told};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::daemon::Daemon;
 use crate::{Fault, serve, version};
@@ -176,11 +177,6 @@ fn say(exit: u8, stdout: &str, stderr: &str) -> ExitCode {
 
 /// A path for a header: what is not printable ASCII, and `%`, as `%XX`.
 fn escape(text: &str) -> String {
-    text.bytes()
-        .map(|byte| match byte {
-            b'%' => "%25".to_owned(),
-            0x20..=0x7e => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
+    const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
+    utf8_percent_encode(text, ENCODED).to_string()
 }

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interlock_core::json::quote;
+use interlock_core::places::{PROJECT_SETTINGS, WORKFLOW_FILES};
 use interlock_core::workflow::{Template, nearest, templates};
 use interlock_hosts::Host;
-use interlock_hosts::settings::Scope;
+use interlock_hosts::settings::{Scope, places};
 
 use crate::client::inert_json;
 use crate::hook::parse_host;
@@ -20,8 +21,8 @@ use crate::serve::shell_word;
 use crate::style::{FAINT, RESET};
 use crate::{Fault, Outcome, print};
 
-/// Where a repository keeps its workflow; one of them.
-const WORKFLOWS: [&str; 3] = [".interlock/workflow.yaml", ".interlock/workflow.json", ".interlock/workflow.toml"];
+/// Which of its files a workflow is written to.
+const WRITTEN: &str = "workflow.yaml";
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -147,23 +148,27 @@ fn found_hosts() -> Vec<Host> {
     let directories: Vec<PathBuf> = env::split_paths(&on_path).filter(|place| place.is_absolute()).collect();
     let home = user_home();
     let is_there = |host: &Host| {
-        let (programs, settings): (&[&str], &str) = match host {
-            Host::ClaudeCode => (&["claude"], ".claude"),
-            Host::Codex => (&["codex"], ".codex"),
-            Host::Cursor => (&["cursor", "cursor-agent"], ".cursor"),
-            Host::Gemini => (&["gemini"], ".gemini"),
+        let programs: &[&str] = match host {
+            Host::ClaudeCode => &["claude"],
+            Host::Codex => &["codex"],
+            Host::Cursor => &["cursor", "cursor-agent"],
+            Host::Gemini => &["gemini"],
         };
         let program = |name: &&str| directories.iter().any(|place| place.join(name).is_file());
-        programs.iter().any(program) || home.as_ref().is_some_and(|home| home.join(settings).is_dir())
+        let holds_settings = |home: &PathBuf| {
+            let directories = places(*host, Scope::User).into_iter().filter_map(|place| place.path.split_once('/'));
+            directories.into_iter().any(|(directory, _)| home.join(directory).is_dir())
+        };
+        programs.iter().any(program) || home.as_ref().is_some_and(holds_settings)
     };
     Host::ALL.into_iter().filter(is_there).collect()
 }
 
 /// A template becomes the repository's workflow; one that is there and says something else stays.
 fn workflow_step(directory: &Path, template: &Template) -> Result<Step, Fault> {
-    let [yaml, others @ ..] = WORKFLOWS;
-    let file = TargetFile::look(directory, yaml, false)?;
-    let taken = others.iter().map(|name| directory.join(name)).find(|path| path.exists());
+    let file = TargetFile::look(directory, &format!("{PROJECT_SETTINGS}/{WRITTEN}"), false)?;
+    let others = WORKFLOW_FILES.iter().filter(|name| **name != WRITTEN);
+    let taken = others.map(|name| directory.join(PROJECT_SETTINGS).join(name)).find(|path| path.exists());
     let taken = taken.or_else(|| {
         let other = file.text.as_deref().is_some_and(|text| text != template.text);
         other.then(|| file.path.clone())
@@ -181,7 +186,7 @@ fn workflow_step(directory: &Path, template: &Template) -> Result<Step, Fault> {
 fn undo_commands(hosts: &[Host], scope: Scope, base: &Path, steps: &[Step]) -> Result<Vec<String>, Fault> {
     let mut undos: Vec<String> = hosts.iter().map(|host| undo(*host, scope, base)).collect();
     for step in steps {
-        if step.file.path.ends_with(WORKFLOWS[0]) {
+        if step.file.path.ends_with(Path::new(PROJECT_SETTINGS).join(WRITTEN)) {
             undos.push(format!("rm {}", shell_word(&path_text(&step.file.path)?)));
         }
     }

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &TopArguments) -> Result<Outcome, Fault> {
     loop {
         if let Some(answer) = outage.survive(client.get("/metrics"))? {
             let metrics = Metrics::read(&answer);
-            let look = Look { waiting: Asked::waiting(&client)?, rulings: Asked::rulings(&client)?, metrics: &metrics };
+            let look = Look { waiting: Reply::waiting(&client)?, rulings: Reply::rulings(&client)?, metrics: &metrics };
             let text = if arguments.server.json { look.json() } else { look.text(&client, before.as_ref()) };
             if redraws {
                 // Not through the colour filter: with NO_COLOR the screen is still one screen.
@@ -98,26 +98,26 @@ impl Metrics {
 }
 
 /// An answer, or why there is none: a role or an older server may not give it, and the rest is still worth a look.
-enum Asked {
+enum Reply {
     Answer(Answer),
     Refused(String),
 }
 
-impl Asked {
-    fn waiting(client: &Client) -> Result<Asked, Fault> {
+impl Reply {
+    fn waiting(client: &Client) -> Result<Reply, Fault> {
         let path =
             with_query("/approvals", &[("status", Some("pending".to_owned())), ("limit", Some("1000".to_owned()))]);
-        Asked::of(client.get(&path))
+        Reply::of(client.get(&path))
     }
 
-    fn rulings(client: &Client) -> Result<Asked, Fault> {
-        Asked::of(client.get(&with_query("/activity", &[("limit", Some(RULINGS_SHOWN.to_string()))])))
+    fn rulings(client: &Client) -> Result<Reply, Fault> {
+        Reply::of(client.get(&with_query("/activity", &[("limit", Some(RULINGS_SHOWN.to_string()))])))
     }
 
-    fn of(asked: Result<Answer, Fault>) -> Result<Asked, Fault> {
+    fn of(asked: Result<Answer, Fault>) -> Result<Reply, Fault> {
         match asked {
-            Ok(answer) => Ok(Asked::Answer(answer)),
-            Err(fault) if fault.is_refused() || fault.is_transient => Ok(Asked::Refused(fault.message)),
+            Ok(answer) => Ok(Reply::Answer(answer)),
+            Err(fault) if fault.is_refused() || fault.is_transient => Ok(Reply::Refused(fault.message)),
             Err(fault) => Err(fault),
         }
     }
@@ -125,8 +125,8 @@ impl Asked {
 
 struct Look<'a> {
     metrics: &'a Metrics,
-    waiting: Asked,
-    rulings: Asked,
+    waiting: Reply,
+    rulings: Reply,
 }
 
 impl Look<'_> {
@@ -165,8 +165,8 @@ impl Look<'_> {
     fn waiting_text(&self) -> String {
         let unavailable = |why: &str| format!("\nwaiting approvals: {FAINT}{}{RESET}\n", visible(why));
         let answer = match &self.waiting {
-            Asked::Answer(answer) => answer,
-            Asked::Refused(why) => return unavailable(why),
+            Reply::Answer(answer) => answer,
+            Reply::Refused(why) => return unavailable(why),
         };
         let Ok(document) = answer.document() else { return unavailable("the answer is not JSON") };
         let Ok(tickets) = approvals::tickets(&document) else { return unavailable("the answer has none") };
@@ -183,8 +183,8 @@ impl Look<'_> {
     fn rulings_text(&self) -> String {
         let unavailable = |why: &str| format!("\nlast rulings: {FAINT}{}{RESET}\n", visible(why));
         let answer = match &self.rulings {
-            Asked::Answer(answer) => answer,
-            Asked::Refused(why) => return unavailable(why),
+            Reply::Answer(answer) => answer,
+            Reply::Refused(why) => return unavailable(why),
         };
         let Ok(document) = answer.document() else { return unavailable("the answer is not JSON") };
         let Ok(rows) = activity::activities(&document) else { return unavailable("the answer has none") };
@@ -198,11 +198,11 @@ impl Look<'_> {
     fn json(&self) -> String {
         let values: Vec<String> =
             self.metrics.values.iter().map(|(name, value)| format!("{}:{value}", quote(name))).collect();
-        let list = |asked: &Asked| match asked {
-            Asked::Answer(answer) => {
+        let list = |asked: &Reply| match asked {
+            Reply::Answer(answer) => {
                 answer.document().map_or_else(|_| "null".to_owned(), |document| document.root().source().to_owned())
             }
-            Asked::Refused(_) => "null".to_owned(),
+            Reply::Refused(_) => "null".to_owned(),
         };
         crate::client::inert_json(&format!(
             "{{\"metrics\":{{{}}},\"approvals\":{},\"activity\":{}}}",

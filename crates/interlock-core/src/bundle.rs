@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
 use crate::digest::Digest;
 use crate::json;
-use crate::rule::{CallSubject, Language, RuleFinding, RuleSource, Rules};
+use crate::rule::{CallSubject, CommandLine, Language, RuleFinding, RuleSource, Rules};
 use crate::state::StateGuard;
 
 pub use engines::{ShellSettings, SqlSettings};
@@ -424,15 +424,16 @@ impl Bundle {
         &self.registry
     }
 
-    /// What the argument rules say about an action.
-    pub fn find_rules(&self, action: &ActionText<'_>) -> RuleFinding {
+    /// What the argument rules say about an action. Its command lines are read by whoever asks.
+    pub fn find_rules(&self, action: &ActionText<'_>, read_line: &mut dyn FnMut(&str) -> CommandLine) -> RuleFinding {
         let language = match self.registry.get(action.kind).map_or(Engine::ToolControl, |row| row.engine) {
             Engine::ToolControl => Language::Words,
-            Engine::Shell | Engine::Code => Language::Command,
+            Engine::Shell => Language::CommandLine,
+            Engine::Code => Language::Program,
             Engine::Sql => Language::Statement,
             Engine::Math | Engine::Logic | Engine::Fact => Language::Claim,
         };
-        self.rules.find(self.registry.identity(action.kind), language, action)
+        self.rules.find(self.registry.identity(action.kind), language, action, read_line)
     }
 
     /// What the rules say about a tool call.

@@ -48,18 +48,7 @@ impl Digest {
     /// assert_eq!(interlock_core::Digest::parse(&digest.to_string()), Some(digest));
     /// ```
     pub fn parse(text: &str) -> Option<Digest> {
-        let digits = text.strip_prefix("sha256:").filter(|digits| digits.len() == 64)?.as_bytes();
-        let value = |digit: u8| match digit {
-            b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
-            b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
-            _ => None,
-        };
-        let mut bytes = [0; 32];
-        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-            let [high, low] = pair else { return None };
-            *byte = value(*high)? << 4 | value(*low)?;
-        }
-        Some(Digest(bytes))
+        text.strip_prefix("sha256:").and_then(unhex).map(Digest)
     }
 
     /// A digest that was computed elsewhere.
@@ -87,6 +76,24 @@ impl Digest {
     pub fn bytes(self) -> [u8; 32] {
         self.0
     }
+}
+
+/// The bytes that lower-case hexadecimal digits stand for, exactly so many.
+pub fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let value = |digit: u8| match digit {
+        b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
+        b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
+        _ => None,
+    };
+    if text.len() != N.checked_mul(2)? {
+        return None;
+    }
+    let mut bytes = [0; N];
+    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        let [high, low] = pair else { return None };
+        *byte = value(*high)? << 4 | value(*low)?;
+    }
+    Some(bytes)
 }
 
 /// A digest of text that comes in pieces.

@@ -11,6 +11,7 @@
 //! | the order of the checks, digests, commit plans | [`state`] |
 //! | what an agent may do: steps, loops, budgets, trust | [`action`] |
 //! | rules on arguments, paths and hosts | [`rule`] |
+//! | guarded places; what names of fields tell | [`places`]; [`field_names`] |
 //! | tool calls of coding agents, the same for every host | [`call`] |
 //! | what an operator configures | [`bundle`] |
 //! | entries, their tree, and what follows from them | [`ledger`] |
@@ -36,10 +37,13 @@ mod cause;
 pub mod code;
 mod digest;
 mod display;
+pub mod field_names;
 pub mod instant;
 pub mod json;
 pub mod ledger;
 mod lookalike;
+mod percent;
+pub mod places;
 pub mod rule;
 pub mod ruling;
 pub mod schema;
@@ -49,7 +53,8 @@ pub mod workflow;
 
 pub use cause::Cause;
 pub use code::Code;
-pub use digest::Digest;
+pub use digest::{Digest, unhex};
 pub use display::{DISPLAY_CHARS_MAX, Shown, display, inert_json, is_visible, visible};
 pub use lookalike::reads_as;
+pub use percent::percent_decoded;
 pub use ruling::{Denial, Place, Side};

@@ -1,12 +1,10 @@
 //! Patterns of names in which a search looks: whether one reaches files that the search itself would leave out.
+//!
+//! A search leaves hidden files out, unless a pattern asks for them.
 
-/// Hidden files whose contents open other doors. A search leaves hidden files out, unless a pattern asks for them.
-#[rustfmt::skip]
-const HIDDEN: &[&str] = &[
-    ".env", ".envrc", ".env.local", ".env.development", ".env.production", ".env.staging", ".env.test", ".netrc", ".pgpass",
-    ".npmrc", ".pypirc", ".git-credentials", ".vault-token", ".my.cnf", ".htpasswd", ".bash_history", ".zsh_history",
-    ".psql_history", ".python_history", ".node_repl_history", ".dev.vars", ".s3cfg", ".boto", ".databrickscfg",
-];
+use interlock_core::places::hidden_secrets;
+use interlock_core::rule::names_ordinary_files;
+
 const WILD: [char; 5] = ['*', '?', '[', ']', '\\'];
 
 /// The most words that braces in one pattern may stand for.
@@ -66,7 +64,7 @@ pub(crate) fn may_find_hidden(pattern: &str) -> bool {
             // One list of plain words, the usual form; whatever is more than that may be anything.
             Some((list, after)) if !list.contains('{') && !after.contains(['{', '}']) => list.split(',').any(|word| {
                 let whole = format!("{before}{word}{after}");
-                is_wild(&whole) || HIDDEN.contains(&whole.as_str())
+                is_wild(&whole) || hidden_secrets().any(|hidden| hidden == whole)
             }),
             Some(_) | None => true,
         },
@@ -83,7 +81,8 @@ fn is_wild(name: &str) -> bool {
         return true;
     }
     let tail = name.rsplit(WILD).next().unwrap_or("");
-    first == '*' && HIDDEN.iter().any(|hidden| hidden.ends_with(tail))
+    let reaches = || hidden_secrets().any(|hidden| hidden.ends_with(tail)) && !names_ordinary_files(name);
+    first == '*' && (tail.is_empty() || reaches())
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ pub(crate) fn call(table: &[Tool], name: &str, input: Json, mcp: Option<McpTool>
     let intent = match (tool, input.as_object()) {
         (_, None) => Intent { unread: vec![WHOLE.to_owned()], ..Intent::default() },
         (None, Some(members)) => Intent { unread: members.keys().cloned().collect(), ..Intent::default() },
-        (Some(tool), Some(members)) => Reading::default().tool(tool, members),
+        (Some(tool), Some(members)) => InputReader::default().tool(tool, members),
     };
     let family = tool.and_then(|tool| tool.family);
     Call { tool: name.to_owned(), family, mcp, input, intent, bookkeeping: false }
@@ -99,7 +99,7 @@ const WHOLE: &str = "$";
 
 /// What was read so far.
 #[derive(Default)]
-struct Reading {
+struct InputReader {
     intent: Intent,
     /// A directory is searched: which, and which names in it.
     root: Option<String>,
@@ -113,7 +113,7 @@ struct Reading {
     keeps_cell: Option<bool>,
 }
 
-impl Reading {
+impl InputReader {
     fn tool(mut self, tool: &Tool, members: &std::collections::BTreeMap<String, Json>) -> Intent {
         for (key, value) in members {
             let field = tool.fields.iter().find(|(name, _)| name == key);

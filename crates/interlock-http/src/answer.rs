@@ -215,7 +215,7 @@ fn status_of(code: Code) -> StatusCode {
 
 /// What the answer needs to know of the request beside the entry.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct AnswerContext<'a> {
     pub(crate) door: Door,
     /// The action, to put a corrected query in; none if there was none to be read.
     pub(crate) action: Option<ActionText<'a>>,
@@ -237,7 +237,7 @@ pub(crate) fn recorded(answer: Answer) -> Result<Box<Recorded>, Refusal> {
 }
 
 /// Renders what the writer answered to a request for a ruling.
-pub(crate) fn ruling(answer: Answer, asked: &Asked<'_>) -> Response {
+pub(crate) fn ruling(answer: Answer, asked: &AnswerContext<'_>) -> Response {
     let ruled = recorded(answer).and_then(|recorded| match recorded.entry.body.ruled() {
         Some(ruled) => Ok(recorded_ruling(&recorded, ruled, asked)),
         None => Err(Refusal::of_code(Code::FaultInternal)),
@@ -245,7 +245,7 @@ pub(crate) fn ruling(answer: Answer, asked: &Asked<'_>) -> Response {
     ruled.unwrap_or_else(|refusal| refusal.decided().into_response())
 }
 
-fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked<'_>) -> Response {
+fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &AnswerContext<'_>) -> Response {
     let Ruling { decision, verification, error, charge: _, remaining } = &ruled.ruling;
     let status = error.as_ref().map_or(StatusCode::OK, |error| status_of(error.code));
     let mut object = Object::answer()
@@ -284,7 +284,7 @@ fn recorded_ruling(recorded: &Recorded, ruled: &Ruled, asked: &Asked<'_>) -> Res
 }
 
 /// The action with its corrected query, as JSON.
-pub(crate) fn corrected_action(recorded: &Recorded, asked: &Asked<'_>) -> Option<String> {
+pub(crate) fn corrected_action(recorded: &Recorded, asked: &AnswerContext<'_>) -> Option<String> {
     let (corrected, action) = (recorded.corrected.as_ref()?, asked.action?);
     action.query?;
     let rest = [("code", action.code), ("target", action.target), ("parameters", action.parameters)];

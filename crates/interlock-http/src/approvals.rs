@@ -19,7 +19,7 @@ use crate::Service;
 use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
 use crate::apart::{Asker, long};
 use crate::attest::carry;
-use crate::auth::{Credentials, Operator, Reading};
+use crate::auth::{Credentials, Operator, ReadsAs};
 use crate::body::{Received, read_body, read_unproven};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
@@ -55,9 +55,9 @@ pub(crate) async fn approvals(
             let reading = service.check_reader(&credentials, found.as_deref())?;
             found.ok_or_else(Refusal::unknown_agent)?;
             match (reading, operator) {
-                (Reading::Operator, Ok(operator)) => (Some(id), Reader::Operator(operator)),
-                (Reading::Operator, Err(refusal)) => return Err(refusal),
-                (Reading::Agent, _) => (Some(id), Reader::Agent),
+                (ReadsAs::Operator, Ok(operator)) => (Some(id), Reader::Operator(operator)),
+                (ReadsAs::Operator, Err(refusal)) => return Err(refusal),
+                (ReadsAs::Agent, _) => (Some(id), Reader::Agent),
             }
         }
     };
@@ -101,7 +101,7 @@ pub(crate) async fn approval(
     });
     let (ticket, reading) = long(|| service.readable_ticket(&id, &credentials))?;
     let now = ledger.now();
-    let place = (reading == Reading::Agent).then(|| service.waits.enter(&ticket.agent));
+    let place = (reading == ReadsAs::Agent).then(|| service.waits.enter(&ticket.agent));
     if wait > 0 && ticket.status(now) == TicketStatus::Pending && !matches!(place, Some(None)) {
         let left = Duration::from_millis(ticket.expires_at.saturating_sub(now).saturating_add(1));
         let mut stopping = service.stopping.subscribe();
@@ -319,7 +319,7 @@ impl Service {
         let service = Arc::clone(self);
         blocking(move || {
             let ticket = service.ticket(&id)?;
-            service.answer_ticket(&ticket, Reading::Operator)
+            service.answer_ticket(&ticket, ReadsAs::Operator)
         })
         .await
     }
@@ -337,7 +337,7 @@ impl Service {
     }
 
     /// A ticket for an operator, or for the agent whose it is; for other agents there is none.
-    fn readable_ticket(&self, id: &str, credentials: &Credentials) -> Result<(Ticket, Reading), Refusal> {
+    fn readable_ticket(&self, id: &str, credentials: &Credentials) -> Result<(Ticket, ReadsAs), Refusal> {
         let operator = self.operator(credentials);
         if let Err(refusal) = &operator {
             let token = credentials.agent_token(None).ok_or_else(|| refusal.clone())?;
@@ -345,7 +345,7 @@ impl Service {
             let asking = asking.ok_or_else(Refusal::wrong_token)?;
             let own = self.ticket(id)?;
             let is_own = own.agent == asking.profile.agent_id;
-            return if is_own { Ok((own, Reading::Agent)) } else { Err(Refusal::of_code(Code::ApprovalUnknown)) };
+            return if is_own { Ok((own, ReadsAs::Agent)) } else { Err(Refusal::of_code(Code::ApprovalUnknown)) };
         }
         let ticket = self.ticket(id)?;
         let agent = self.find_agent(&ticket.agent)?;
@@ -393,37 +393,37 @@ impl Service {
     }
 
     /// As whom somebody reads a ticket in a list, if at all.
-    fn reading_of(&self, ticket: &Ticket, reader: &Reader) -> Result<Option<Reading>, Refusal> {
+    fn reading_of(&self, ticket: &Ticket, reader: &Reader) -> Result<Option<ReadsAs>, Refusal> {
         match reader {
-            Reader::Agent => Ok(Some(Reading::Agent)),
+            Reader::Agent => Ok(Some(ReadsAs::Agent)),
             Reader::Operator(operator) => {
                 let agent = self.find_agent(&ticket.agent)?;
-                Ok(agent.filter(|agent| operator.may_read(agent)).map(|_| Reading::Operator))
+                Ok(agent.filter(|agent| operator.may_read(agent)).map(|_| ReadsAs::Operator))
             }
         }
     }
 
     /// A ticket, with its attestation if one is due.
-    fn answer_ticket(&self, ticket: &Ticket, reading: Reading) -> Answered {
+    fn answer_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Answered {
         let token = self.attest_ticket(ticket)?;
         let object = self.ticket_object(ticket, reading)?.optional_text("attestation", token.as_deref());
         Ok(carry(answer_json(StatusCode::OK, object.end()), token.as_deref()))
     }
 
-    fn show_ticket(&self, ticket: &Ticket, reading: Reading) -> Result<String, Refusal> {
+    fn show_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Result<String, Refusal> {
         self.ticket_object(ticket, reading).map(Object::end)
     }
 
     /// A ticket as JSON; the agent's own words only for operators.
-    fn ticket_object(&self, ticket: &Ticket, reading: Reading) -> Result<Object, Refusal> {
+    fn ticket_object(&self, ticket: &Ticket, reading: ReadsAs) -> Result<Object, Refusal> {
         let ledger = self.gate.ledger();
         let agent = self.find_agent(&ticket.agent)?;
         let profile = agent.as_ref().map(|agent| &agent.profile);
         let kept = match reading {
-            Reading::Operator => {
+            ReadsAs::Operator => {
                 ledger.text(&ticket.agent, ticket.opened).map_err(|_| Refusal::of_code(Code::FaultStore))?
             }
-            Reading::Agent => None,
+            ReadsAs::Agent => None,
         };
         let object = Object::new()
             .text("approval_id", &ticket.approval_id)

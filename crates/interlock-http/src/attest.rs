@@ -14,7 +14,7 @@ use interlock_runtime::attestation::{Algorithm, AttestationKeys, is_due, is_due_
 use interlock_runtime::ledger::{Answer, Command, Recorded};
 
 use crate::Service;
-use crate::answer::{Asked, Refusal, corrected_action, json as json_response, recorded};
+use crate::answer::{AnswerContext, Refusal, corrected_action, json as json_response, recorded};
 use crate::apart::long;
 use crate::auth::Credentials;
 use crate::request::{Body, malformed, only, text_or_null};
@@ -78,7 +78,7 @@ impl Service {
 
     /// The token that an answer carries, if one is due. One that is due and cannot be issued is a fault: no approval
     /// leaves without what was asked for.
-    pub(crate) fn attest(&self, answer: &Answer, asked: &Asked<'_>) -> Result<Option<String>, Refusal> {
+    pub(crate) fn attest(&self, answer: &Answer, asked: &AnswerContext<'_>) -> Result<Option<String>, Refusal> {
         let Answer::Recorded(recorded) = answer else { return Ok(None) };
         let EntryBody::Ruled(ruled) = &recorded.entry.body else { return Ok(None) };
         if !is_due(ruled) {
@@ -109,7 +109,7 @@ impl Service {
         token.map(Some).ok_or_else(refused)
     }
 
-    fn try_attest(&self, recorded: &Recorded, asked: &Asked<'_>) -> Option<String> {
+    fn try_attest(&self, recorded: &Recorded, asked: &AnswerContext<'_>) -> Option<String> {
         let keys = self.attestation.get()?;
         let previous = match recorded.entry.previous {
             Some(index) => Some(leaf_hash(&long(|| self.gate.ledger().entry(index)).ok()??)),

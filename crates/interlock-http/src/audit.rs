@@ -64,9 +64,9 @@ pub(crate) async fn proof(
     let decision = query.text("decision").map(str::to_owned);
     let (index, old, size) = (query.number("index")?, query.number("old")?, query.number("size")?);
     let asked = match (index, decision, old) {
-        (Some(index), None, None) => Asked::Entry(index),
-        (None, Some(decision), None) => Asked::Decision(decision),
-        (None, None, Some(old)) => Asked::Continuation(old),
+        (Some(index), None, None) => ToProve::Entry(index),
+        (None, Some(decision), None) => ToProve::Decision(decision),
+        (None, None, Some(old)) => ToProve::Continuation(old),
         _ => return Err(malformed("exactly one of index, decision and old is required")),
     };
     let prover = Arc::clone(&service);
@@ -75,7 +75,7 @@ pub(crate) async fn proof(
 }
 
 /// What is to be proven.
-enum Asked {
+enum ToProve {
     /// That an entry is in the ledger.
     Entry(u64),
     /// That the entry of a decision is.
@@ -105,20 +105,20 @@ impl Service {
         }
     }
 
-    fn prove(&self, asked: Asked, size: Option<u64>) -> Result<String, Refusal> {
+    fn prove(&self, asked: ToProve, size: Option<u64>) -> Result<String, Refusal> {
         let ledger = self.gate.ledger();
         let signed = ledger.signed_checkpoint();
         let signed = signed.as_deref();
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         let proof = match asked {
-            Asked::Entry(index) => ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size)),
-            Asked::Decision(id) => {
+            ToProve::Entry(index) => ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size)),
+            ToProve::Decision(id) => {
                 let found = ledger.ruling(&id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
                 let missing = || malformed("there is no such decision").with_status(StatusCode::NOT_FOUND);
                 let (index, _) = found.ok_or_else(missing)?;
                 ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size))
             }
-            Asked::Continuation(old) => {
+            ToProve::Continuation(old) => {
                 ledger.with_reader(|reader| prove_continuation(&mut tree, reader, signed, old, size))
             }
         };

@@ -149,18 +149,18 @@ impl Service {
     }
 
     /// An operator who may read about the agent, or the agent itself.
-    pub(crate) fn check_reader(&self, credentials: &Credentials, agent: Option<&Agent>) -> Result<Reading, Refusal> {
+    pub(crate) fn check_reader(&self, credentials: &Credentials, agent: Option<&Agent>) -> Result<ReadsAs, Refusal> {
         match self.operator(credentials) {
             Ok(operator) => match agent {
                 Some(agent) if !operator.may_read(agent) => {
                     Err(Refusal::new(Code::OperatorRole, "this key reads only the agents it registered"))
                 }
-                Some(_) | None => Ok(Reading::Operator),
+                Some(_) | None => Ok(ReadsAs::Operator),
             },
             Err(refusal) => {
                 let Some(agent) = agent else { return Err(Refusal::unknown_agent()) };
                 match credentials.agent_token(None) {
-                    Some(token) if agent.has_token(token) => Ok(Reading::Agent),
+                    Some(token) if agent.has_token(token) => Ok(ReadsAs::Agent),
                     Some(_) => Err(Refusal::wrong_token()),
                     None => Err(refusal),
                 }
@@ -171,7 +171,7 @@ impl Service {
 
 /// Who reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum ReadsAs {
     /// Somebody with an operator's key.
     Operator,
     /// The agent itself.

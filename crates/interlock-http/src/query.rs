@@ -1,10 +1,10 @@
 //! The part of an address after `?`: known names, each once, each with its type.
 
 use axum::http::StatusCode;
-use interlock_core::Code;
 use interlock_core::action::Millis;
 use interlock_core::instant;
 use interlock_core::workflow::NAME_CHARS_MAX;
+use interlock_core::{Code, percent_decoded};
 
 use interlock_runtime::ledger::Ledger;
 
@@ -32,7 +32,8 @@ impl Query {
                 let message = format!("unknown or repeated parameter; known are {}", known.join(", "));
                 return Err(Refusal::new(Code::RequestField, message));
             }
-            let value = decode(value).ok_or_else(|| malformed(format!("{name} is not UTF-8 in percent encoding")))?;
+            let value = percent_decoded(&value.replace('+', " "))
+                .ok_or_else(|| malformed(format!("{name} is not UTF-8 in percent encoding")))?;
             pairs.push((name, value));
         }
         Ok(Query(pairs))
@@ -106,22 +107,4 @@ impl Query {
         let refused = || malformed(format!("{name} must be a time such as 2026-11-15T12:00:00Z, or milliseconds"));
         instant::parse(text).map(Some).ok_or_else(refused)
     }
-}
-
-/// Percent encoding, undone.
-fn decode(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-                let (high, low) = (digit(rest.next()?)?, digit(rest.next()?)?);
-                high << 4 | low
-            }
-            b'+' => b' ',
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }

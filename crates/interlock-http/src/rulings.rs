@@ -19,7 +19,7 @@ use interlock_runtime::gate::{Asking, Gate};
 use interlock_runtime::ledger::{Answer, Command, Request as LedgerRequest, RuleCommand};
 
 use crate::Service;
-use crate::answer::{self, Asked, Refusal};
+use crate::answer::{self, AnswerContext, Refusal};
 use crate::apart::{Asker, long};
 use crate::auth::Credentials;
 use crate::body::{Counter, Received, read_body, read_unproven};
@@ -210,7 +210,7 @@ impl Service {
             let refusal = Refusal::new(Code::LoopReplay, "this step is being decided on for another request");
             return Ok(Err(Unasked { token, refusal }));
         }
-        let mut asked = Asked { door, action: Some(action), attestation: None };
+        let mut asked = AnswerContext { door, action: Some(action), attestation: None };
         let asking = Asking { agent, token, facts, action, idempotency, text };
         let command = self.prepare(&asking, length, turn).await?;
         let mut answer = self.submit(command).await;
@@ -241,7 +241,7 @@ impl Service {
         }));
         let answer = self.submit(command).await;
         self.count_decision(&answer);
-        answer::ruling(answer, &Asked { door, action: None, attestation: None })
+        answer::ruling(answer, &AnswerContext { door, action: None, attestation: None })
     }
 
     /// Counts a request that proved no identity.

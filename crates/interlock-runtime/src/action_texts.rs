@@ -5,45 +5,11 @@
 //! statement that writes.
 
 use interlock_core::action::{ActionText, Engine, Risk, Status};
+use interlock_core::field_names::{Meaning, may_hold};
 use interlock_core::json::{Content, Value};
 use interlock_verifiers::sql::Sql;
 use interlock_verifiers::{Fuel, Ground, Outcome, Verifier};
 
-/// Words of names under which statements are given.
-const SQL_WORDS: &[&str] = &[
-    "sql",
-    "query",
-    "queries",
-    "statement",
-    "statements",
-    "stmt",
-    "command",
-    "commands",
-    "script",
-    "ddl",
-    "dml",
-    "code",
-];
-/// Words of names under which calculations are given.
-const MATH_WORDS: &[&str] =
-    &["expression", "expressions", "formula", "formulas", "equation", "equations", "calculation", "query"];
-/// Words of names under which command lines are given.
-const SHELL_WORDS: &[&str] = &[
-    "command",
-    "commands",
-    "cmd",
-    "cmdline",
-    "line",
-    "lines",
-    "script",
-    "shell",
-    "bash",
-    "args",
-    "argv",
-    "arguments",
-    "code",
-    "query",
-];
 /// Tools that read databases and do nothing else.
 const READS_DATABASES: &[&str] = &["database_read", "read_database", "query_data"];
 
@@ -129,15 +95,15 @@ const WRITES: &[&str] = &[
 
 /// The texts beside `query` and `code` that an engine may be given.
 pub(crate) fn beside<'a>(engine: Engine, action: &ActionText<'a>) -> Vec<Value<'a>> {
-    let words = match engine {
-        Engine::Sql => SQL_WORDS,
-        Engine::Math => MATH_WORDS,
-        Engine::Shell => SHELL_WORDS,
+    let meaning = match engine {
+        Engine::Sql => Meaning::Statement,
+        Engine::Math => Meaning::Calculation,
+        Engine::Shell => Meaning::ShellText,
         Engine::Logic | Engine::Code | Engine::Fact | Engine::ToolControl => return Vec::new(),
     };
     let mut found = Vec::new();
     if let Some(parameters) = action.parameters {
-        collect(parameters, false, words, &mut found);
+        collect(parameters, false, meaning, &mut found);
     }
     if engine == Engine::Sql {
         found.retain(|text| text.as_str().is_some_and(|text| may_be_statement(text.text())));
@@ -157,7 +123,7 @@ pub(crate) fn more_than_reading(
     }
     let mut texts: Vec<Value<'_>> = [action.query, action.code].into_iter().flatten().collect();
     if let Some(parameters) = action.parameters {
-        collect(parameters, false, SQL_WORDS, &mut texts);
+        collect(parameters, false, Meaning::Statement, &mut texts);
     }
     texts.into_iter().filter_map(|text| judge(action, text, ground, fuel)).max()
 }
@@ -208,31 +174,17 @@ pub(crate) fn stricter(one: Outcome, other: Outcome, base: Risk) -> Outcome {
 }
 
 /// Depth is bounded by the parser.
-fn collect<'a>(value: Value<'a>, is_named: bool, words: &[&str], found: &mut Vec<Value<'a>>) {
+fn collect<'a>(value: Value<'a>, is_named: bool, meaning: Meaning, found: &mut Vec<Value<'a>>) {
     match value.content() {
         Some(Content::Object(members)) => {
             for (name, member) in members {
-                collect(member, is_named || has_word(name.text(), words), words, found);
+                collect(member, is_named || may_hold(name.text(), meaning), meaning, found);
             }
         }
-        Some(Content::Array(items)) => items.for_each(|item| collect(item, is_named, words, found)),
+        Some(Content::Array(items)) => items.for_each(|item| collect(item, is_named, meaning, found)),
         Some(Content::String(_)) if is_named => found.push(value),
         Some(Content::String(_) | Content::Number(_) | Content::Boolean(_) | Content::Null) | None => {}
     }
-}
-
-/// Whether a name has one of these words in it: `sql`, `raw_sql`, `sqlText`.
-fn has_word(name: &str, words: &[&str]) -> bool {
-    let mut apart = String::with_capacity(name.len());
-    for character in name.chars() {
-        if character.is_uppercase() {
-            apart.push(' ');
-        }
-        apart.push(character);
-    }
-    let is_word = |text: &str| words.contains(&text.to_lowercase().as_str());
-    let any = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(is_word);
-    any(name) || any(&apart)
 }
 
 /// Whether a database would take a text for a statement. What begins with another word it refuses.

@@ -9,6 +9,7 @@ use interlock_core::action::{CallEvidence, Engine, Evidence, Facts, PhaseEvidenc
 use interlock_core::bundle::Bundle;
 use interlock_core::call::Call;
 use interlock_core::ledger::Entry;
+use interlock_core::places::{is_beneath, is_within};
 use interlock_core::rule::CommandPattern;
 use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
 use interlock_verifiers::Ground;
@@ -179,9 +180,7 @@ fn is_at_home(asking: &CallAsking<'_>) -> bool {
     let base = Base { cwd: place.cwd, home: place.home, missing: Missing::Plain };
     let project = paths::resolve_from(place.project, base);
     let within = |directory: &paths::Resolved| {
-        project.known().zip(directory.known()).is_some_and(|(project, directory)| {
-            directory.strip_prefix(project).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        })
+        project.known().zip(directory.known()).is_some_and(|(project, directory)| is_within(directory, project))
     };
     paths::readings(asking.call.intent.directory.as_deref().unwrap_or(place.cwd), base).iter().all(within)
 }
@@ -207,14 +206,6 @@ fn matches(allowance: &Allowance, asking: &CallAsking<'_>, found: &CallFindings)
     match (by_command, by_path) {
         (None, None) => false,
         (command, path) => command.unwrap_or(true) && path.unwrap_or(true),
-    }
-}
-
-/// Whether a path is this one, or beneath a directory that is written `DIR/**`.
-fn is_beneath(path: &str, pattern: &str) -> bool {
-    match pattern.strip_suffix("/**") {
-        Some(directory) => path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')),
-        None => path == pattern,
     }
 }
 

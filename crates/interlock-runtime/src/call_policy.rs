@@ -12,6 +12,7 @@ use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family, FileChange, lines_changed};
 use interlock_core::json::Json;
+use interlock_core::places::{Concern, PROJECT_SETTINGS, WORKFLOW_FILES, in_home, is_within};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
 use interlock_verifiers::shell::{AS_INSTALLED, Analysis, Choosers, GitBlame, GitPrograms, Setting, examine};
 
@@ -22,10 +23,10 @@ use crate::paths::{self, Base, Missing, Resolved};
 use crate::platform;
 use crate::{choosers, git_config};
 
-mod guess;
 mod place;
 mod repositories;
-mod selected;
+pub(crate) mod selected;
+mod unread_fields;
 
 use place::Places;
 
@@ -37,10 +38,6 @@ pub const PATHS_LISTED_MAX: usize = 256;
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 /// How the name of a check begins that failed because of a setting of git, which follows.
 pub const GIT_SETTING: &str = "git_setting:";
-/// Where a project keeps its settings for Interlock.
-const PROJECT_SETTINGS: &str = ".interlock";
-/// What lies in there.
-const WORKFLOW_FILES: [&str; 4] = ["workflow.json", "workflow.yaml", "workflow.yml", "workflow.toml"];
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
 /// The most directories in which files that choose programs are looked for.
@@ -108,10 +105,6 @@ impl CallFindings {
     /// Whether it touches what is in a directory: by a path in it, by taking away or reading all that is above it, or by
     /// working there. What may lead anywhere counts for its own project alone.
     pub fn touches(&self, directory: &str) -> bool {
-        let directory = directory.trim_end_matches('/');
-        let is_within = |path: &str, above: &str| {
-            path.strip_prefix(above.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
         self.touched.iter().any(|touched| {
             let covers = touched.removes || touched.sweeps;
             let is_it = |path: &str| is_within(path, directory) || covers && is_within(directory, path);
@@ -134,10 +127,14 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     if is_bookkeeping(call) {
         // Texts for the agent and its user: a path in them is not touched.
     } else if call.family.is_none() {
-        guess::all(&call.input, &mut seen, place, &mut places);
+        unread_fields::all(&call.input, &mut seen, place, &mut places);
     } else {
         let unread = |name: &String| call.input.as_object().and_then(|members| members.get(name));
-        call.intent.unread.iter().filter_map(unread).for_each(|it| guess::all(it, &mut seen, place, &mut places));
+        call.intent
+            .unread
+            .iter()
+            .filter_map(unread)
+            .for_each(|it| unread_fields::all(it, &mut seen, place, &mut places));
     }
     let mut own = with_resolved(place.own, place);
     let own_elsewhere = outside_of_project(&own, place);
@@ -148,10 +145,9 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let own_there: Vec<String> = own.iter().filter(|own| Path::new(own).symlink_metadata().is_ok()).cloned().collect();
     seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<Effect> = seen.labels.iter().copied().collect();
-    // `bin` of a user's home tends to be on the path at the next login.
-    let on_path: Vec<String> =
-        place.on_path.iter().cloned().chain(place.home.map(|home| format!("{home}/bin"))).collect();
-    let armed = with_resolved(&on_path, place);
+    let at_home = place.home.iter().flat_map(|home| in_home(Concern::RunsLater).map(move |it| format!("{home}/{it}")));
+    let armed: Vec<String> = place.on_path.iter().cloned().chain(at_home).collect();
+    let armed = with_resolved(&armed, place);
     let subject = CallSubject {
         names: call.names().collect(),
         mcp: call.mcp.as_ref(),
@@ -594,10 +590,7 @@ fn settings_of_project(path: &str) -> Option<String> {
 /// Those of some places that are not in the project: what is in it belongs to whoever reads the project.
 fn outside_of_project(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
     let roots = with_resolved(&[place.project.to_owned()], place);
-    let is_inside = |path: &str| {
-        let within = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.starts_with('/') || rest.is_empty());
-        roots.iter().any(|root| within(root.trim_end_matches('/')))
-    };
+    let is_inside = |path: &str| roots.iter().any(|root| is_within(path, root));
     places.iter().filter(|path| !is_inside(path)).cloned().collect()
 }
 
@@ -605,14 +598,12 @@ fn outside_of_project(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
 fn is_outside(touched: &[CallPath], place: &CallPlace<'_>) -> bool {
     let project = paths::resolve(place.project, place.cwd, place.home);
     let Some(root) = project.known() else { return touched.iter().any(|path| path.writes) };
-    let root = root.trim_end_matches('/');
     touched.iter().filter(|path| path.writes).any(|path| {
         path.path.as_deref().is_none_or(|path| {
-            let inside = path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
             let stream = path == "/dev/null"
                 || path.starts_with("/dev/fd/")
                 || matches!(path, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
-            !inside && !stream
+            !is_within(path, root) && !stream
         })
     })
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use interlock_verifiers::shell::{CHOOSING_ANY, Choosers, choosing_files};
+use interlock_core::places::{CHOOSERS, Chooser};
+use interlock_verifiers::shell::Choosers;
 
 /// The largest file that is read, in bytes.
 const BYTES_MAX: u64 = 1 << 16;
@@ -19,25 +20,17 @@ pub fn choosers<'d>(directories: impl Iterator<Item = &'d Path>) -> Choosers {
     for directory in directories.map(whole) {
         levels.extend(directory.ancestors().map(Path::to_owned));
     }
-    let chooses = |name: &&str| levels.iter().any(|level| names_place(name, &level.join(name)));
-    Choosers { files: choosing_files().filter(chooses).map(str::to_owned).collect(), is_unknown: false }
+    let chooses = |chooser: &&Chooser| levels.iter().any(|level| names_place(chooser, &level.join(chooser.file)));
+    let files = CHOOSERS.iter().filter(chooses).map(|chooser| chooser.file.to_owned()).collect();
+    Choosers { files, is_unknown: false }
 }
 
 /// Whether a file is there and names a program by its place, or may.
-fn names_place(name: &str, file: &Path) -> bool {
+fn names_place(chooser: &Chooser, file: &Path) -> bool {
     if file.symlink_metadata().is_err() {
         return false;
     }
     let small = fs::metadata(file).is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
     let Some(text) = small.then(|| fs::read_to_string(file).ok()).flatten() else { return true };
-    // A key can be written with escapes.
-    let odd: &[&str] = match name {
-        _ if name.starts_with("rust-toolchain") => &["path", "\\"],
-        ".tool-versions" => &["path:", "..", "\\"],
-        // Paths, settings that source a file or run something, and templates.
-        _ if CHOOSING_ANY.contains(&name) => &["path", "..", "\\", "_.", "hooks", "{{"],
-        // The name of a directory beneath those of all versions.
-        _ => &["..", "\\"],
-    };
-    odd.iter().any(|odd| text.contains(odd)) || text.trim_start().starts_with('/')
+    chooser.place_marks.iter().any(|mark| text.contains(mark)) || text.trim_start().starts_with('/')
 }

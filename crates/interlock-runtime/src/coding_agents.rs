@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use interlock_core::action::{AgentKind, BudgetLimits, Mode, Permissions, Profile};
+use interlock_core::places::PROJECT_SETTINGS;
 use interlock_core::workflow::{HostSeen, Lineage, Run, check_host};
 use interlock_core::{Digest, visible};
 
@@ -16,8 +17,7 @@ use crate::ledger::{Ledger, StoreFault};
 /// Who answers for coding agents on this machine.
 pub const PRINCIPAL: &str = "local";
 /// What marks the root of a project: a repository, and settings for Interlock.
-const MARKS: [&str; 2] = [".git", SETTINGS];
-const SETTINGS: &str = ".interlock";
+const MARKS: [&str; 2] = [".git", PROJECT_SETTINGS];
 /// What a home of Interlock has and the settings of a project have not. The user's home directory is no project because
 /// Interlock lives in it.
 const HOME_MARK: &str = "data";
@@ -289,5 +289,5 @@ pub fn project_of(directory: &Path, known: impl Fn(&str) -> Known) -> Option<Str
 
 fn is_marked(directory: &str) -> bool {
     let marks = MARKS.iter().map(|mark| Path::new(directory).join(mark));
-    marks.filter(|mark| mark.exists()).any(|mark| !mark.ends_with(SETTINGS) || !mark.join(HOME_MARK).exists())
+    marks.filter(|mark| mark.exists()).any(|mark| !mark.ends_with(PROJECT_SETTINGS) || !mark.join(HOME_MARK).exists())
 }

@@ -18,6 +18,7 @@ use interlock_verifiers::sql::Sql;
 use interlock_verifiers::{Fuel, Ground, Verifier};
 
 use crate::action_texts;
+use crate::command_lines::read_line_within;
 use crate::ledger::{Answer, Command, Ledger, Request, RuleCommand};
 
 /// The ledger with the bundle in force and the steps that are being worked on.
@@ -208,7 +209,7 @@ fn examine(bundle: &Bundle, ground: &Ground, facts: &Facts, action: &ActionText<
         Door::Tools | Door::Call => Engine::ToolControl,
         Door::Verify => registered.map_or(Engine::ToolControl, |row| row.engine),
     };
-    let found = bundle.find_rules(action);
+    let found = bundle.find_rules(action, &mut |line| read_line_within(line, ground, fuel));
     let mut evidence = Evidence {
         bundle: bundle.digest(),
         engine,

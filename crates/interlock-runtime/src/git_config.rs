@@ -25,7 +25,7 @@ pub fn programs(directory: &Path) -> GitPrograms {
 
 /// The same for a user with this home directory, and a project that is the agent's to write.
 pub fn programs_for(directory: &Path, home: Option<&Path>, project: &Path) -> GitPrograms {
-    let mut reading = Reading::new(home, Some(project));
+    let mut reading = ConfigReader::new(home, Some(project));
     for place in of_the_person(home) {
         reading.file(&place, INCLUDES_MAX, Owner::Person);
     }
@@ -62,7 +62,7 @@ pub(crate) fn common(repository: &Path) -> PathBuf {
 
 /// Whether the configuration of this repository alone makes git run or fetch anything.
 pub(crate) fn repository_names_programs(repository: &Path, home: Option<&Path>) -> bool {
-    let mut reading = Reading::new(home, None);
+    let mut reading = ConfigReader::new(home, None);
     places_in(repository).iter().for_each(|place| reading.file(place, INCLUDES_MAX, Owner::Repository));
     reading.found != GitPrograms::default()
 }
@@ -116,17 +116,17 @@ struct Entry<'a> {
 }
 
 /// The files that were read, and what they say.
-struct Reading<'a> {
+struct ConfigReader<'a> {
     home: Option<&'a Path>,
     project: Option<PathBuf>,
     seen: BTreeSet<PathBuf>,
     found: GitPrograms,
 }
 
-impl<'a> Reading<'a> {
-    fn new(home: Option<&'a Path>, project: Option<&Path>) -> Reading<'a> {
+impl<'a> ConfigReader<'a> {
+    fn new(home: Option<&'a Path>, project: Option<&Path>) -> ConfigReader<'a> {
         let project = project.map(|project| project.canonicalize().unwrap_or_else(|_| project.to_owned()));
-        Reading { home, project, seen: BTreeSet::new(), found: GitPrograms::default() }
+        ConfigReader { home, project, seen: BTreeSet::new(), found: GitPrograms::default() }
     }
 
     fn file(&mut self, path: &Path, includes: usize, owner: Owner) {

@@ -43,6 +43,8 @@ pub mod choosers;
 pub mod clock;
 #[cfg(feature = "ledger")]
 pub mod coding_agents;
+#[cfg(feature = "ledger")]
+pub mod command_lines;
 pub mod commit;
 pub mod directory;
 #[cfg(feature = "ledger")]

@@ -8,6 +8,8 @@ use std::io;
 use std::path::Path;
 
 use interlock_core::json::nfc;
+use interlock_core::percent_decoded;
+use interlock_core::rule::ShellPattern;
 
 use crate::platform::{self, Looked};
 
@@ -101,7 +103,7 @@ pub fn readings(text: &str, base: Base<'_>) -> BTreeSet<Resolved> {
         |text| text.trim_matches(is_blank).to_owned(),
         |text| nfc(text).into_owned(),
         |text| text.strip_prefix('@').map_or(text, |rest| rest.trim_start_matches(['/', '\\'])).to_owned(),
-        |text| unescape(text).unwrap_or_else(|| text.to_owned()),
+        |text| percent_decoded(text).unwrap_or_else(|| text.to_owned()),
     ];
     let mut texts = BTreeSet::from([text.to_owned()]);
     for form in forms {
@@ -191,6 +193,7 @@ fn deep(pattern: &str, base: Base<'_>) -> Option<BTreeSet<String>> {
 /// What in some directories has a name that matches.
 fn named_in(open: &BTreeSet<String>, pattern: &str, entries: &mut usize, base: Base<'_>) -> Option<BTreeSet<String>> {
     let mut found = BTreeSet::new();
+    let names = ShellPattern::new(pattern);
     for directory in open {
         let listed = match platform::names_in(Path::new(directory), *entries) {
             Ok(listed) => listed.unwrap_or_default(),
@@ -199,7 +202,7 @@ fn named_in(open: &BTreeSet<String>, pattern: &str, entries: &mut usize, base: B
             Err(_) => return None,
         };
         *entries = entries.checked_sub(listed.len())?;
-        for entry in listed.iter().filter(|entry| matches_text(pattern, entry)) {
+        for entry in listed.iter().filter(|entry| names.matches(entry)) {
             found.insert(walk(&format!("{directory}/{entry}"), base)?);
         }
     }
@@ -275,23 +278,7 @@ fn decode(rest: &str) -> Option<String> {
         }
         None => rest,
     };
-    unescape(path.split(['?', '#']).next()?).filter(|path| !path.contains('\0'))
-}
-
-/// A text with `%` and two digits decoded; nothing if it cannot be.
-fn unescape(text: &str) -> Option<String> {
-    let mut bytes = Vec::new();
-    let mut left = text.bytes();
-    while let Some(byte) = left.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
-        let (high, low) = (digit(left.next())?, digit(left.next())?);
-        bytes.push(u8::try_from(high.checked_mul(16)?.checked_add(low)?).ok()?);
-    }
-    String::from_utf8(bytes).ok()
+    percent_decoded(path.split(['?', '#']).next()?).filter(|path| !path.contains('\0'))
 }
 
 /// A path on its way through the file system.
@@ -446,12 +433,15 @@ fn matching(pattern: &str, base: Base<'_>) -> Option<(BTreeSet<String>, BTreeSet
             continue;
         }
         let mut next = BTreeSet::new();
+        let matching = ShellPattern::new(name);
+        // A dot at the beginning has to be written out.
+        let matches = |entry: &&String| (!entry.starts_with('.') || name.starts_with('.')) && matching.matches(entry);
         for directory in &open {
             looked_into.insert(directory.clone());
             let listed = platform::names_in(Path::new(directory), entries);
             let Some(listed) = listed.ok()? else { continue };
             entries = entries.checked_sub(listed.len())?;
-            for entry in listed.iter().filter(|entry| matches_name(name, entry)) {
+            for entry in listed.iter().filter(matches) {
                 next.insert(walk(&format!("{directory}/{entry}"), base)?);
                 if next.len() > GLOB_PATHS_MAX {
                     return None;
@@ -465,54 +455,6 @@ fn matching(pattern: &str, base: Base<'_>) -> Option<(BTreeSet<String>, BTreeSet
 
 fn is_pattern(name: &str) -> bool {
     name.contains(['*', '?', '['])
-}
-
-/// Whether a name matches a pattern of a shell. A dot at the beginning has to be written out.
-fn matches_name(pattern: &str, name: &str) -> bool {
-    (!name.starts_with('.') || pattern.starts_with('.')) && matches_text(pattern, name)
-}
-
-/// Whether a name matches a pattern in which a star stands for a dot as well. Case does not count.
-fn matches_text(pattern: &str, name: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    // Positions in the pattern that may come next.
-    let mut open = vec![false; pattern.len().saturating_add(1)];
-    let set = |open: &mut Vec<bool>, at: usize| {
-        let mut at = at;
-        while let Some(slot) = open.get_mut(at) {
-            *slot = true;
-            if pattern.get(at) != Some(&'*') {
-                break;
-            }
-            at = at.saturating_add(1);
-        }
-    };
-    set(&mut open, 0);
-    for character in name {
-        let mut next = vec![false; open.len()];
-        for at in (0..pattern.len()).filter(|at| open.get(*at).copied().unwrap_or(false)) {
-            match pattern.get(at) {
-                Some('*') => set(&mut next, at),
-                Some('?') => set(&mut next, at.saturating_add(1)),
-                // A set of characters is taken for any: it matches too much, never too little.
-                Some('[') => {
-                    let end = pattern.iter().skip(at.saturating_add(2)).position(|found| *found == ']');
-                    match end {
-                        Some(end) => set(&mut next, at.saturating_add(end).saturating_add(3)),
-                        None if character == '[' => set(&mut next, at.saturating_add(1)),
-                        None => {}
-                    }
-                }
-                Some(literal) if literal.to_lowercase().eq(character.to_lowercase()) => {
-                    set(&mut next, at.saturating_add(1));
-                }
-                Some(_) | None => {}
-            }
-        }
-        open = next;
-    }
-    open.last().copied().unwrap_or(false)
 }
 
 /// The file among our own that a path is another name of.

@@ -13,6 +13,7 @@ use interlock_core::action::{
 use interlock_core::call::Call;
 use interlock_core::json::quote;
 use interlock_core::ledger::{Body, CallEndReported, Likeness, Ruled, SessionBound, Transitioned, TurnEnded};
+use interlock_core::places::PROJECT_SETTINGS;
 use interlock_core::workflow::{Context, HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 
@@ -291,7 +292,7 @@ impl ToolDoor {
         if too_long(&call.tool) || call_id.is_some_and(too_long) {
             return Err(DoorFault::Unreadable("the name of the tool or of the call is empty or too long"));
         }
-        let own = self.ground.own.iter().cloned().chain([format!("{}/.interlock", place.project)]);
+        let own = self.ground.own.iter().cloned().chain([format!("{}/{PROJECT_SETTINGS}", place.project)]);
         let own: Vec<String> = own.collect();
         // Where refusals hold in its own project, they hold for whatever it touches.
         let held = match self.mode(place)? {

@@ -5,11 +5,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use interlock_core::action::ActionText;
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family, FileChange, Intent, McpTool};
-use interlock_core::json::{Json, Limits, parse};
+use interlock_core::json::{Json, Limits, parse, quote};
 use interlock_core::rule::Then;
 use interlock_runtime::call_policy::{CallFindings, CallPlace, Executor, Ground, examine_call};
+use interlock_runtime::command_lines::read_line;
 use serde::Deserialize;
 
 use crate::conformance::files_under;
@@ -59,6 +61,9 @@ pub struct CallCase {
     #[serde(default)]
     bookkeeping: bool,
     shell: Option<String>,
+    /// An action that asks for the same command line gets the same from the rules.
+    #[serde(default)]
+    both_doors: bool,
     #[serde(default)]
     files: BTreeMap<String, String>,
     #[serde(default)]
@@ -143,7 +148,19 @@ impl CallCase {
         let found = examine_call(&bundle, &ground, &call, &place);
         let again = examine_call(&bundle, &ground, &call, &place);
         assert_eq!(found.certificate, again.certificate, "`{}`: two certificates", self.name);
-        self.expect.check(&found, &fill)
+        self.expect.check(&found, &fill)?;
+        if self.both_doors { self.check_action(&bundle, &ground, &found) } else { Ok(()) }
+    }
+
+    /// Asks the action gate's rules about the same line, as an action of the type `run`.
+    fn check_action(&self, bundle: &Bundle, ground: &Ground, found: &CallFindings) -> Result<(), String> {
+        let line = quote(self.run.as_deref().expect("a command line"));
+        let line = parse(&line, &Limits::STATE).expect("JSON");
+        let query = Some(line.root());
+        let action = ActionText { kind: "run", query, code: None, target: None, parameters: None };
+        let other = bundle.find_rules(&action, &mut |line| read_line(line, ground));
+        let same = (found.rules, &found.matched) == (other.then, &other.matched);
+        if same { Ok(()) } else { Err(format!("an action gets {:?} by {:?}", other.then, other.matched)) }
     }
 
     fn make(&self, root: &Path, fill: &impl Fn(&str) -> String) {

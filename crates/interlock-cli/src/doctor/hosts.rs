@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use interlock_hosts::settings::{
-    self, Base, HookCommand, Installed, Named, Part, Place, Problem, Scope, commands, places, switched_off,
+    self, HookCommand, Installed, Named, Part, Place, Problem, Scope, commands, places, read_places, switched_off,
 };
 use interlock_hosts::{Host, PAST_ALL, Strength, past, strength};
 use interlock_runtime::coding_agents::{Known, project_of};
@@ -170,12 +170,7 @@ impl Visit {
 
     /// Settings that keep the host from asking us.
     fn switches(&mut self, target: &Target) {
-        let mut looked_at = places(target.host, target.scope);
-        if target.host == Host::ClaudeCode {
-            let base = if target.scope == Scope::User { Base::Home } else { Base::Project };
-            looked_at.push(Place { base, path: ".claude/settings.local.json", parts: &[] });
-        }
-        for place in looked_at {
+        for place in read_places(target.host, target.scope) {
             let path = target.base.join(place.path);
             let Ok(text) = fs::read_to_string(&path) else { continue };
             for off in switched_off(target.host, &place, Some(&text)).unwrap_or_default() {

@@ -11,11 +11,12 @@ use clap::Args;
 use interlock_core::call::Family;
 use interlock_core::display;
 use interlock_core::json::{Value, quote};
+use interlock_core::places::is_beneath;
 use interlock_core::rule::CommandPattern;
 use interlock_hosts::Host;
 use interlock_runtime::paths;
 
-use super::refusals::{Refused, Shell, agent_of, is_beneath, of_agent};
+use super::refusals::{Refused, Shell, agent_of, of_agent};
 use super::{Agents, Known, Teller, agents_json, all_known, loud, parse_seconds};
 use crate::client::{Client, ServerArguments, encode, inert_json};
 use crate::hook::parse_host;
@@ -94,8 +95,8 @@ pub(crate) fn run(arguments: &AllowArguments) -> Result<Outcome, Fault> {
         return remove(&client, id, arguments);
     }
     let asked = match &arguments.decision {
-        Some(id) => Asked::of_decision(&client, id, arguments)?,
-        None => Asked::of_project(&client, arguments)?,
+        Some(id) => AllowRequest::of_decision(&client, id, arguments)?,
+        None => AllowRequest::of_project(&client, arguments)?,
     };
     let teller = Teller { json: arguments.server.json };
     teller.say(&asked.preview(&client)?)?;
@@ -122,7 +123,7 @@ pub(crate) fn run(arguments: &AllowArguments) -> Result<Outcome, Fault> {
 }
 
 /// What is to be allowed.
-struct Asked {
+struct AllowRequest {
     agents: Vec<Known>,
     decision: Option<Refused>,
     /// The families an allowance is made for; nothing is that of the decision.
@@ -134,8 +135,8 @@ struct Asked {
     in_session: bool,
 }
 
-impl Asked {
-    fn of_decision(client: &Client, id: &str, arguments: &AllowArguments) -> Result<Asked, Fault> {
+impl AllowRequest {
+    fn of_decision(client: &Client, id: &str, arguments: &AllowArguments) -> Result<AllowRequest, Fault> {
         if !is_whole(id, "dec_") {
             let what = format!("`{}` is not the id of a decision", display(id));
             let next = "an id is `dec_` and 32 digits: refusals end in it, and `interlock review` shows it; a tool as \
@@ -165,7 +166,7 @@ impl Asked {
             let next = format!("`interlock explain {}` says what to do", refused.code);
             return Err(Fault::new(format!("an allowance would not help: {reason}")).and_then_do(next).refused());
         }
-        let asked = Asked {
+        let asked = AllowRequest {
             agents: vec![agent],
             tools: vec![None],
             command: read_command(arguments)?,
@@ -178,12 +179,12 @@ impl Asked {
         Ok(asked)
     }
 
-    fn of_project(client: &Client, arguments: &AllowArguments) -> Result<Asked, Fault> {
+    fn of_project(client: &Client, arguments: &AllowArguments) -> Result<AllowRequest, Fault> {
         let agents = agents(client, arguments)?;
         let path = read_path(arguments)?;
         // An edit is an edit by whichever tool.
         let tools = if path.is_some() { vec![Family::Edit, Family::Write] } else { vec![Family::Bash] };
-        Ok(Asked {
+        Ok(AllowRequest {
             agents: agents.list,
             decision: None,
             tools: tools.into_iter().map(Some).collect(),

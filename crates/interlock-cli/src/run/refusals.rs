@@ -244,14 +244,6 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte))
 }
 
-/// Whether a path is this one, or beneath a directory that is written `DIR/**`.
-pub(super) fn is_beneath(path: &str, pattern: &str) -> bool {
-    match pattern.strip_suffix("/**") {
-        Some(directory) => path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/')),
-        None => path == pattern,
-    }
-}
-
 /// The agent an answer is about.
 pub(super) fn agent_of(row: Value<'_>) -> Option<Known> {
     let host = Host::parse(&scalar(row, "host")?)?;

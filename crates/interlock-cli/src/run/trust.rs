@@ -10,6 +10,7 @@ use std::path::Path;
 use clap::Args;
 use interlock_core::call::Effect;
 use interlock_core::json::quote;
+use interlock_core::places::{PROJECT_SETTINGS, WORKFLOW_FILES};
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
 use interlock_core::workflow::{StateKind, Workflow, analyse};
@@ -24,9 +25,6 @@ use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::table::{Table, cell, member, scalar};
 use crate::workflow::{Source, judge};
 use crate::{Fault, Outcome, print};
-
-/// Where a repository keeps its workflow.
-const FILES: [&str; 3] = [".interlock/workflow.json", ".interlock/workflow.yaml", ".interlock/workflow.toml"];
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -103,7 +101,8 @@ fn nearest_file(arguments: &TrustArguments, project: &str) -> Result<String, Fau
     };
     let start = start.and_then(fs::canonicalize).map_err(|error| Fault::new(format!("no directory: {error}")))?;
     let within = start.ancestors().take_while(|directory| directory.starts_with(project));
-    let mut files = within.flat_map(|directory| FILES.iter().map(|file| directory.join(file)));
+    let mut files =
+        within.flat_map(|directory| WORKFLOW_FILES.iter().map(|file| directory.join(PROJECT_SETTINGS).join(file)));
     let found = files.find(|path| path.is_file());
     found.as_deref().and_then(Path::to_str).map(str::to_owned).ok_or_else(|| {
         let what = format!("there is no .interlock/workflow.json, .yaml or .toml in {}", visible(project));

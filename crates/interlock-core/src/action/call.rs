@@ -4,7 +4,7 @@
 use super::agent::{Agent, AgentStatus};
 use super::budget::Charge;
 use super::conversation::Conversation;
-use super::decide::{Asked, NeedsEvidence, Outcome, Question, Refusal, Ruling, denied};
+use super::decide::{ActionMeaning, NeedsEvidence, Objection, Outcome, Question, Ruling, denied};
 use super::facts::{CallEvidence, CallFacts, Evidence, Facts};
 use super::registry::Category;
 use super::vocabulary::{Decision, Engine, Millis, Risk, Status, UsdMicros};
@@ -71,7 +71,7 @@ pub fn decide_call(
     Ok(answer)
 }
 
-fn unruled() -> Refusal {
+fn unruled() -> Objection {
     denied(Code::FaultInternal, "not ruled on")
 }
 
@@ -93,7 +93,12 @@ impl CallQuestion<'_> {
     }
 
     /// 003, WF-008, LOOP, WF-001 to -006, SHELL-001, BUDGET, 004 by name.
-    fn before_matrices(&self, call: &CallFacts, found: &CallEvidence, evidence: &Evidence) -> Result<Asked, Refusal> {
+    fn before_matrices(
+        &self,
+        call: &CallFacts,
+        found: &CallEvidence,
+        evidence: &Evidence,
+    ) -> Result<ActionMeaning, Objection> {
         let Question { agent, facts, bundle, .. } = self.question;
         if agent.status == AgentStatus::Suspended {
             return Err(denied(Code::AgentSuspended, "the agent is suspended"));
@@ -110,7 +115,7 @@ impl CallQuestion<'_> {
         let risk = evidence.risk.unwrap_or(Risk::High);
         let price = row.map_or(UsdMicros(0), |row| row.price);
         let category = row.map_or(Category::Unlisted, |row| row.category);
-        let asked = Asked { risk, engine: evidence.engine, price, category };
+        let asked = ActionMeaning { risk, engine: evidence.engine, price, category };
         // What a person agreed to was charged then; whether it is needed is not known yet.
         if self.grant().is_none() {
             self.question.check_budget(&asked)?;
@@ -123,7 +128,7 @@ impl CallQuestion<'_> {
         Ok(asked)
     }
 
-    fn check_phase(&self, call: &CallFacts, found: &CallEvidence, low: bool) -> Result<(), Refusal> {
+    fn check_phase(&self, call: &CallFacts, found: &CallEvidence, low: bool) -> Result<(), Objection> {
         let Some(position) = self.run.position_for(&call.session) else { return Ok(()) };
         let Some(workflow) = self.workflow.filter(|workflow| workflow.digest() == position.workflow) else {
             return Err(denied(Code::FaultInternal, "the workflow of this run cannot be read"));
@@ -144,7 +149,7 @@ impl CallQuestion<'_> {
     /// Rules, verification and trust; what the operator knows counts as verified and at most of medium risk.
     fn by_matrices(
         &self,
-        asked: &Asked,
+        asked: &ActionMeaning,
         call: &CallFacts,
         found: &CallEvidence,
         evidence: &Evidence,
@@ -162,7 +167,7 @@ impl CallQuestion<'_> {
         if read.rules == Some(Then::Ask) && allowance.is_some_and(|allowance| lifts(allowance, &read.matched)) {
             read.rules = None;
         }
-        let asked = Asked { risk: read.risk.unwrap_or(asked.risk), ..*asked };
+        let asked = ActionMeaning { risk: read.risk.unwrap_or(asked.risk), ..*asked };
         let outcome = self.question.with_evidence(&asked, &read);
         if let Some(grant) = self.grant() {
             let code = outcome.error.as_ref().map(|error| error.code);

@@ -180,14 +180,14 @@ pub(super) struct Question<'a> {
 }
 
 /// What is asked for, with its meaning.
-pub(super) struct Asked {
+pub(super) struct ActionMeaning {
     pub(super) risk: Risk,
     pub(super) engine: Engine,
     pub(super) price: UsdMicros,
     pub(super) category: Category,
 }
 
-pub(super) struct Refusal {
+pub(super) struct Objection {
     decision: Decision,
     code: Code,
     message: String,
@@ -201,9 +201,9 @@ pub(super) struct Outcome {
     pub(super) charge: Charge,
 }
 
-impl From<Refusal> for Outcome {
-    fn from(refusal: Refusal) -> Outcome {
-        let Refusal { decision, code, message, details } = refusal;
+impl From<Objection> for Outcome {
+    fn from(refusal: Objection) -> Outcome {
+        let Objection { decision, code, message, details } = refusal;
         Outcome {
             decision,
             verification: None,
@@ -213,13 +213,13 @@ impl From<Refusal> for Outcome {
     }
 }
 
-pub(super) fn denied(code: Code, message: impl Into<String>) -> Refusal {
-    Refusal { decision: Decision::Denied, code, message: message.into(), details: None }
+pub(super) fn denied(code: Code, message: impl Into<String>) -> Objection {
+    Objection { decision: Decision::Denied, code, message: message.into(), details: None }
 }
 
 impl Question<'_> {
     /// 003, STATE-001, LOOP-001 to LOOP-004, ACTION-001, BUDGET, 004.
-    fn before_evidence(&self) -> Result<Asked, Refusal> {
+    fn before_evidence(&self) -> Result<ActionMeaning, Objection> {
         if self.agent.status == AgentStatus::Suspended {
             return Err(denied(Code::AgentSuspended, "the agent is suspended"));
         }
@@ -236,7 +236,7 @@ impl Question<'_> {
         Ok(asked)
     }
 
-    fn check_loops(&self) -> Result<(), Refusal> {
+    fn check_loops(&self) -> Result<(), Objection> {
         let (facts, conversation) = (self.facts, self.conversation);
         if facts.step.get() > STEPS_MAX {
             return Err(denied(Code::LoopLength, format!("a conversation has at most {STEPS_MAX} steps")));
@@ -257,7 +257,7 @@ impl Question<'_> {
         Ok(())
     }
 
-    fn check_registered(&self) -> Result<Asked, Refusal> {
+    fn check_registered(&self) -> Result<ActionMeaning, Objection> {
         let name = self.facts.action.as_str();
         let registered = name.and_then(|name| self.bundle.registry().get(name));
         match (self.facts.door, registered) {
@@ -268,7 +268,7 @@ impl Question<'_> {
                 Err(denied(Code::ActionUnknown, message))
             }
             (Door::Verify, Some(Registered { engine, risk, price, category, identity: _ })) => {
-                Ok(Asked { risk: *risk, engine: *engine, price: *price, category: *category })
+                Ok(ActionMeaning { risk: *risk, engine: *engine, price: *price, category: *category })
             }
             (Door::Call, _) => Err(denied(Code::FaultInternal, "a tool call is ruled on by `decide_call`")),
             (Door::Tools, row) => {
@@ -282,7 +282,7 @@ impl Question<'_> {
                     (Category::Safe, _) | (Category::Unlisted, true) => Category::Safe,
                     (Category::Unlisted, false) => Category::Unlisted,
                 };
-                Ok(Asked {
+                Ok(ActionMeaning {
                     risk: row.map_or(Risk::High, |row| row.risk),
                     engine: Engine::ToolControl,
                     price: row.map_or_else(|| self.bundle.price(), |row| row.price),
@@ -292,12 +292,12 @@ impl Question<'_> {
         }
     }
 
-    pub(super) fn check_budget(&self, asked: &Asked) -> Result<(), Refusal> {
+    pub(super) fn check_budget(&self, asked: &ActionMeaning) -> Result<(), Objection> {
         let charge = Charge::of(asked.price, self.facts.usage);
         let limits = &self.agent.profile.budget;
         self.agent.spent.check(limits, charge, self.now).map_err(|breach| {
             let Breach { code, what, limit, current, reset_at } = *breach;
-            Refusal {
+            Objection {
                 decision: Decision::BudgetExceeded,
                 code,
                 message: format!("{what}: {current} of {limit}"),
@@ -306,7 +306,7 @@ impl Question<'_> {
         })
     }
 
-    fn check_permissions(&self, asked: &Asked) -> Result<(), Refusal> {
+    fn check_permissions(&self, asked: &ActionMeaning) -> Result<(), Objection> {
         let permissions = &self.agent.profile.permissions;
         let shown = self.facts.action.shown();
         let name = self.facts.action.as_str();
@@ -331,7 +331,7 @@ impl Question<'_> {
     }
 
     /// 004 by rules, 005, then the strictest of both matrices, the rules and the caller's own threshold.
-    pub(super) fn with_evidence(&self, asked: &Asked, evidence: &Evidence) -> Outcome {
+    pub(super) fn with_evidence(&self, asked: &ActionMeaning, evidence: &Evidence) -> Outcome {
         // Evidence of another engine than the registered one proves nothing here.
         let status = if evidence.engine == asked.engine { evidence.status } else { Status::Uncertain };
         // Risk rises on evidence; it falls only on proof.
@@ -358,7 +358,7 @@ impl Question<'_> {
 
     fn strictest(
         &self,
-        asked: &Asked,
+        asked: &ActionMeaning,
         status: Status,
         risk: Risk,
         evidence: &Evidence,

@@ -8,9 +8,10 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization;
 
-use super::subject::HOST_NAMES;
+use crate::field_names::holds_path_or_address;
 
 /// Schemes after which clients find a host whatever slashes there are.
 const SPECIAL_SCHEMES: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
@@ -328,7 +329,7 @@ fn readings(authority: &str, mut found: impl FnMut(String)) {
 
 /// A host as the clients read it that decode most.
 fn decoded(host: &str) -> Option<String> {
-    let bytes = percent_decoded(host.trim());
+    let bytes: Vec<u8> = percent_decode_str(host.trim()).collect();
     let text: String = core::str::from_utf8(&bytes).ok()?.nfkc().filter(|c| !is_unseen(*c)).collect();
     let text: String = text.to_lowercase().nfkc().map(|c| if is_dot(c) { '.' } else { c }).collect();
     let text = text.trim_matches(|c: char| c.is_whitespace() || SOFT_ENDS.contains(&c));
@@ -367,33 +368,13 @@ fn number(text: &str) -> Option<u64> {
     digits.map_or_else(|| text.parse().ok(), |digits| u64::from_str_radix(digits, 8).ok())
 }
 
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-        match (byte, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.extend(u8::try_from(high.saturating_mul(16).saturating_add(low)).ok());
-                rest = after.get(2..).unwrap_or(&[]);
-            }
-            _ => {
-                decoded.push(*byte);
-                rest = after;
-            }
-        }
-    }
-    decoded
-}
-
 /// Whether the line before an address says that an address follows: `url: …`, `base_url = …`.
 fn is_value_of_address(before: &str) -> bool {
     let start = before.len().saturating_sub(NAME_BYTES_MAX);
     let near = (start..=before.len()).find_map(|start| before.get(start..)).unwrap_or("");
     let line = near.rsplit(['\n', '\r']).next().unwrap_or(near);
     let Some(name) = line.trim_end().strip_suffix([':', '=']) else { return false };
-    let name = name.trim().to_ascii_lowercase();
-    !name.contains(char::is_whitespace) && HOST_NAMES.iter().any(|known| name.contains(known))
+    !name.trim().contains(char::is_whitespace) && holds_path_or_address(name).1
 }
 
 fn is_special(scheme: &str) -> bool {

@@ -9,31 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use unicode_normalization::UnicodeNormalization;
 
 use super::subject::fold_value;
+use crate::field_names::{is_recipient, means_recipients};
 
-/// Names of conditions that mean whoever gets a message.
-const RECIPIENTS: [&str; 3] = ["to", "recipient", "recipients"];
-/// Fields that name somebody who gets a message or an answer to it, without `_`, `-` and blanks.
-const RECIPIENT_FIELDS: [&str; 19] = [
-    "to",
-    "recipient",
-    "recipients",
-    "cc",
-    "bcc",
-    "replyto",
-    "torecipients",
-    "ccrecipients",
-    "bccrecipients",
-    "toaddress",
-    "toaddresses",
-    "ccaddresses",
-    "bccaddresses",
-    "toemail",
-    "toemails",
-    "emailto",
-    "mailto",
-    "sendto",
-    "forwardto",
-];
 /// What stands between addresses, and around them.
 const BETWEEN: [char; 17] = [',', ';', ':', '<', '>', '(', ')', '[', ']', '{', '}', '"', '\'', '|', '?', '&', '='];
 
@@ -45,11 +22,11 @@ pub(super) fn note(
     value: impl FnOnce() -> String,
 ) {
     let is_asked_for = known.contains(name);
-    let is_recipient = !known.is_empty() && name.split('.').any(is_recipient_field);
-    if !is_asked_for && !is_recipient {
+    let names_recipient = !known.is_empty() && name.split('.').any(is_recipient);
+    if !is_asked_for && !names_recipient {
         return;
     }
-    let others = known.iter().filter(|asked| is_recipient && *asked != name && asks_for(asked, name));
+    let others = known.iter().filter(|asked| names_recipient && *asked != name && asks_for(asked, name));
     let names: Vec<&str> = others.map(String::as_str).chain(is_asked_for.then_some(name)).collect();
     if names.is_empty() {
         return;
@@ -69,12 +46,7 @@ fn asks_for(asked: &str, name: &str) -> bool {
         Some(rest) => rest.strip_prefix('.').unwrap_or(""),
         None => "",
     };
-    RECIPIENTS.contains(&last) && rest.split('.').any(is_recipient_field)
-}
-
-fn is_recipient_field(name: &str) -> bool {
-    let letters = || name.chars().filter(|c| !matches!(c, '_' | '-') && !c.is_whitespace());
-    RECIPIENT_FIELDS.iter().any(|field| letters().eq(field.chars()))
+    means_recipients(last) && rest.split('.').any(is_recipient)
 }
 
 /// The addresses of people in a value, if it is more than one address.

@@ -3,8 +3,8 @@
 //! A pattern counts by what it means, not by what happens to be there: it names a secret if it stands for the name of one
 //! and for no ordinary file. `*` and `*.json` stand for ordinary files, `.env*` and `*.pem` do not.
 
-use super::pattern::fold_case;
-use super::shipped::secret_places;
+use super::pattern::{ShellPattern, fold_case};
+use crate::places::secret_patterns;
 
 /// The most patterns that one with braces is taken apart into.
 const PATTERNS_MAX: usize = 64;
@@ -54,7 +54,7 @@ fn without_braces(pattern: &str) -> Vec<String> {
 
 fn named_by(pattern: &str) -> Option<String> {
     let parts = || pattern.split('/').filter(|part| !matches!(*part, "" | "." | ".." | "*" | "**"));
-    secret_places().find_map(|place| {
+    secret_patterns().find_map(|place| {
         let place = place.strip_prefix("**/").unwrap_or(place);
         let is_whole = !place.trim_end_matches("/**").contains('/');
         if is_whole && let Some(directory) = place.strip_suffix("/**") {
@@ -75,47 +75,14 @@ fn named_by(pattern: &str) -> Option<String> {
 fn means(pattern: &str, name: &str) -> bool {
     let spelt = pattern.chars().filter(|character| !matches!(character, '*' | '?' | '[' | ']')).count();
     spelt.saturating_mul(2) >= name.chars().count()
-        && may_match(pattern, name)
-        && !ORDINARY.iter().any(|ordinary| may_match(pattern, ordinary))
+        && ShellPattern::new(pattern).matches(name)
+        && !names_ordinary_files(pattern)
 }
 
-/// Whether a pattern may stand for a text: `*` for any, `?` and `[…]` for one character, whichever.
-fn may_match(pattern: &str, text: &str) -> bool {
-    let mut signs = Vec::new();
-    let mut left = pattern.chars();
-    while let Some(sign) = left.next() {
-        if sign != '[' {
-            signs.push(sign);
-            continue;
-        }
-        signs.push('?');
-        // A `]` that comes first is one of the characters.
-        let rest = left.as_str();
-        let end = rest.char_indices().skip(1).find(|(_, character)| *character == ']').map(|(at, _)| at);
-        let Some(end) = end else { break };
-        left = rest.get(end.saturating_add(1)..).unwrap_or("").chars();
-    }
-    let text: Vec<char> = text.chars().collect();
-    // Which beginnings of the text the signs so far stand for.
-    let mut reached: Vec<bool> = core::iter::once(true).chain(text.iter().map(|_| false)).collect();
-    for sign in signs {
-        let mut next = vec![false; reached.len()];
-        let mut any = false;
-        for (at, to) in next.iter_mut().enumerate() {
-            let here = reached.get(at).copied().unwrap_or(false);
-            let before = at.checked_sub(1);
-            let from = before.and_then(|before| reached.get(before)).copied().unwrap_or(false);
-            let character = before.and_then(|before| text.get(before));
-            any |= here;
-            *to = match sign {
-                '*' => any,
-                '?' => from,
-                sign => from && character == Some(&sign),
-            };
-        }
-        reached = next;
-    }
-    reached.last().copied().unwrap_or(false)
+/// Whether a pattern for names stands for ordinary files.
+pub fn names_ordinary_files(pattern: &str) -> bool {
+    let pattern = ShellPattern::new(pattern);
+    ORDINARY.iter().any(|ordinary| pattern.matches(ordinary))
 }
 
 #[cfg(test)]

@@ -6,14 +6,13 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{Index, Texts};
-use super::name::{self, ToolPattern};
-use super::pattern::fold_case;
-use super::shipped::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, is_example};
+use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about, steers_interlock};
+use super::pattern::{Pattern, fold_case};
 use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
 use super::{About, Rule, RuleFinding, Rules, Then};
 use crate::call::{Effect, McpTool};
 use crate::json::Json;
+use crate::places::{Concern, guarding, is_example, is_within};
 
 /// How deep arguments are looked into; no parser of ours hands out deeper ones.
 const DEPTH_MAX: u32 = 256;
@@ -71,74 +70,6 @@ pub struct CallHost {
     pub command: Option<usize>,
 }
 
-/// Rules by what they are about. Those about one tool or one effect are filed by their conditions, too.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CallIndex {
-    by_tool: Texts,
-    tools: Vec<(ToolPattern, Index)>,
-    positions: BTreeMap<String, usize>,
-    by_effect: BTreeMap<Effect, Index>,
-    anything: Index,
-    shipped: Index,
-}
-
-impl CallIndex {
-    pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
-        if rule.origin == super::Origin::Shipped {
-            return;
-        }
-        match &rule.about {
-            About::Everything => self.anything.insert(rule, position),
-            About::Effect(effect) => self.by_effect.entry(*effect).or_default().insert(rule, position),
-            About::Tool(pattern, _) => {
-                let next = self.tools.len();
-                let at = *self.positions.entry(pattern.text.clone()).or_insert(next);
-                if at == next {
-                    pattern.insert_into(&mut self.by_tool, at);
-                    self.tools.push((pattern.clone(), Index::default()));
-                }
-                if let Some((_, index)) = self.tools.get_mut(at) {
-                    index.insert(rule, position);
-                }
-            }
-            About::Action(_) => {}
-        }
-    }
-
-    /// Files a shipped rule, which is about every call.
-    pub(super) fn insert_shipped(&mut self, rule: &Rule, position: usize) {
-        self.shipped.insert(rule, position);
-    }
-
-    /// The rules about tools that are given by a pattern, for an action with this name.
-    pub(super) fn by_pattern_for<'a>(&'a self, name: &str) -> Vec<&'a Index> {
-        let mut found = Vec::new();
-        self.by_tool.candidates(&fold_case(name), |at| found.push(at));
-        found.sort_unstable();
-        found.dedup();
-        let tools = found.into_iter().filter_map(|at| self.tools.get(at));
-        // A plain name is found among the registered ones.
-        tools.filter(|(tool, _)| tool.text.contains('*') && tool.matches_name(name)).map(|(_, index)| index).collect()
-    }
-
-    /// Calls back with every rule of the operator that may be about a call, some more than once.
-    fn candidates(&self, call: &CallSubject<'_>, subject: &Subject, mut found: impl FnMut(usize)) {
-        let mut tools = Vec::new();
-        name::look_up(&self.by_tool, &call.names, call.mcp, |at| tools.push(at));
-        tools.sort_unstable();
-        tools.dedup();
-        for (_, index) in tools.into_iter().filter_map(|at| self.tools.get(at)) {
-            index.candidates(subject, |position, _| found(position));
-        }
-        for effect in call.effects {
-            if let Some(index) = self.by_effect.get(effect) {
-                index.candidates(subject, |position, _| found(position));
-            }
-        }
-        self.anything.candidates(subject, |position, _| found(position));
-    }
-}
-
 /// One thing in a call, with the command it belongs to.
 #[derive(Debug, Clone, Copy)]
 enum Item<'a> {
@@ -151,16 +82,16 @@ enum Item<'a> {
 impl Rules {
     /// What the rules say about a tool call.
     pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
-        let asked = Asked::new(call, &self.arguments);
+        let asked = FoldedCall::new(call, &self.arguments);
         let mut positions = Vec::new();
-        self.calls.candidates(call, &asked.subject, |position| positions.push(position));
+        self.index.call_candidates(call, &asked.subject, |position| positions.push(position));
         positions.sort_unstable();
         positions.dedup();
         self.find_call_among(&asked, &positions)
     }
 
     /// What the rules at these positions say, and the shipped ones.
-    fn find_call_among(&self, asked: &Asked<'_>, positions: &[usize]) -> RuleFinding {
+    fn find_call_among(&self, asked: &FoldedCall<'_>, positions: &[usize]) -> RuleFinding {
         let rules = || positions.iter().filter_map(|position| self.rules.get(*position));
         let mut found = RuleFinding::default();
         for rule in rules().filter(|rule| rule.then != Then::Allow) {
@@ -186,13 +117,13 @@ impl Rules {
     }
 
     /// Whatever the shipped rules ask, unless a rule of the operator answered it for that very thing.
-    fn find_shipped(&self, asked: &Asked<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
+    fn find_shipped(&self, asked: &FoldedCall<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
         let lifted =
             |id: &str, item: Item<'_>| allowing.iter().any(|rule| rule.lifts.contains(&id) && asked.allows(rule, item));
         for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
             let is_own = |path: &str| {
                 let removes = || source.removes && asked.own_there.iter().any(|own| is_within(own, path));
-                asked.own.iter().any(|own| is_within(path, own)) || removes()
+                asked.own.iter().chain(&self.own).any(|own| is_within(path, own)) || removes()
             };
             if path.as_deref().is_some_and(is_own) {
                 found.add(Then::Deny, SELF_RULE);
@@ -207,36 +138,35 @@ impl Rules {
             if reads_processes && !lifted(SECRETS_RULE, item) {
                 found.add(Then::Ask, SECRETS_RULE);
             }
-            let one = Subject {
-                paths: [path.clone().map_or(PathText::Unresolvable, PathText::Absolute)].into(),
-                ..Subject::default()
-            };
             let is_armed = path.as_deref().is_some_and(|path| asked.armed.iter().any(|place| is_within(path, place)));
             if source.writes && is_armed && !lifted(ARMS_RULE, item) {
                 found.add(Then::Ask, ARMS_RULE);
             }
-            self.calls.shipped.candidates(&one, |position, _| {
-                let Some(rule) = self.rules.get(position) else { return };
-                let is_shown = rule.id == SECRETS_RULE && path.as_deref().is_some_and(is_example);
-                let about_it = (source.writes || !rule.writes_only) && !is_shown;
-                if about_it && rule.matches(&one) && !lifted(&rule.id, item) {
-                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
-                    let then = if path.is_some() { rule.then } else { Then::Ask };
-                    found.add(then, &rule.id);
+            let concerns: Vec<Concern> = match path.as_deref() {
+                Some(path) => {
+                    let counts = |concern: &Concern| *concern != Concern::Secret || !is_example(path);
+                    guarding(path, true).map(|place| place.concern).filter(counts).collect()
                 }
-            });
+                None => Concern::ALL.to_vec(),
+            };
+            for concern in concerns.into_iter().filter(|concern| source.writes || *concern != Concern::RunsLater) {
+                let (id, then) = rule_about(concern);
+                if !lifted(id, item) {
+                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
+                    found.add(if path.is_some() { then } else { Then::Ask }, id);
+                }
+            }
         }
         if asked.call.commands.iter().any(|words| steers_interlock(words)) {
             found.add(Then::Deny, SELF_RULE);
         }
-        for host in &asked.call.hosts {
-            let listed = match host.host.as_deref() {
+        for (host, reached) in asked.hosts.iter().zip(&asked.call.hosts) {
+            let listed = match host.as_deref() {
                 Some(name) => {
-                    let folded = name.to_lowercase();
-                    let item = Item::Host(&folded, host.command);
+                    let item = Item::Host(name, reached.command);
                     lifted(EGRESS, item) || allowing.iter().any(|rule| rule.host.is_some() && asked.allows(rule, item))
                 }
-                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(host.command)),
+                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(reached.command)),
             };
             if !listed {
                 found.add(Then::Ask, EGRESS);
@@ -245,29 +175,14 @@ impl Rules {
     }
 }
 
-/// What an agent may ask of `interlock` itself: it looks at texts and changes nothing. Everything else is a lever, and
-/// levers are for people.
-const HARMLESS: [&str; 9] = ["shell", "engine", "explain", "completions", "help", "--help", "-h", "--version", "-V"];
-
-/// Whether a command is `interlock` with anything but a question.
-fn steers_interlock(words: &[Option<String>]) -> bool {
-    let Some(Some(program)) = words.first() else { return false };
-    let is_interlock = fold_case(program.rsplit('/').next().unwrap_or("")) == "interlock";
-    let asked = words.get(1).and_then(Option::as_deref);
-    let checks = asked == Some("workflow")
-        && words
-            .get(2)
-            .and_then(Option::as_deref)
-            .is_some_and(|word| ["check", "graph", "prove", "test", "schema", "templates", "status"].contains(&word));
-    is_interlock && !checks && !asked.is_some_and(|word| HARMLESS.contains(&word))
-}
-
 /// A call with its texts folded.
-struct Asked<'a> {
+struct FoldedCall<'a> {
     call: &'a CallSubject<'a>,
     subject: Subject,
     /// The paths of the call, in its order.
     paths: Vec<Option<String>>,
+    /// Its hosts, in its order.
+    hosts: Vec<Option<String>>,
     /// Those that are written.
     written: Subject,
     own: Vec<String>,
@@ -276,18 +191,20 @@ struct Asked<'a> {
     armed: Vec<String>,
 }
 
-impl<'a> Asked<'a> {
-    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> Asked<'a> {
+impl<'a> FoldedCall<'a> {
+    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> FoldedCall<'a> {
         let paths: Vec<Option<String>> =
             call.paths.iter().map(|touched| touched.path.as_deref().map(fold_case)).collect();
         let text = |path: &Option<String>| path.clone().map_or(PathText::Unresolvable, PathText::Absolute);
-        let host = |host: &CallHost| host.host.as_deref().map_or(UNNAMED_HOST.to_owned(), str::to_lowercase);
+        let hosts: Vec<Option<String>> =
+            call.hosts.iter().map(|reached| reached.host.as_deref().map(str::to_lowercase)).collect();
+        let named = |host: &Option<String>| host.clone().unwrap_or_else(|| UNNAMED_HOST.to_owned());
         let mut subject = Subject {
             arguments: BTreeMap::new(),
             paths: paths.iter().map(text).collect(),
-            mentioned: std::collections::BTreeSet::new(),
-            hosts: call.hosts.iter().map(host).collect(),
+            hosts: hosts.iter().map(named).collect(),
             commands: call.commands.to_vec(),
+            ..Subject::default()
         };
         if !known.is_empty() {
             add_arguments(call.arguments, &mut String::new(), DEPTH_MAX, known, &mut subject.arguments);
@@ -297,7 +214,7 @@ impl<'a> Asked<'a> {
         let fold = |places: &[String]| -> Vec<String> { places.iter().map(|place| fold_case(place)).collect() };
         let (own, own_there) = (fold(call.own), fold(call.own_there));
         let (own_elsewhere, armed) = (fold(call.own_elsewhere), fold(call.armed));
-        Asked { call, subject, paths, written, own, own_there, own_elsewhere, armed }
+        FoldedCall { call, subject, paths, hosts, written, own, own_there, own_elsewhere, armed }
     }
 
     /// Whether a rule is about this tool, or an effect of this call.
@@ -318,26 +235,16 @@ impl<'a> Asked<'a> {
             let paths = self.written.paths.clone();
             let one = Subject {
                 paths,
-                mentioned: std::collections::BTreeSet::new(),
                 arguments: self.subject.arguments.clone(),
                 hosts: self.subject.hosts.clone(),
-                commands: Vec::new(),
+                commands: self.subject.commands.clone(),
+                ..Subject::default()
             };
             rule.matches(&one)
         } else {
             rule.matches(&self.subject)
         };
-        let command = rule.command.as_ref();
-        let command = command.is_none_or(|command| self.call.commands.iter().any(|words| command.may_be(words)));
-        conditions && command && self.names(rule)
-    }
-
-    /// Whether every argument that a rule names is there and as it says.
-    fn arguments_are(&self, rule: &Rule) -> bool {
-        rule.args.iter().all(|(name, pattern)| {
-            let values = self.subject.arguments.get(name);
-            values.is_some_and(|values| !values.is_empty() && values.iter().all(|value| pattern.matches(value)))
-        })
+        conditions && self.names(rule)
     }
 
     /// Whether a rule that allows is certainly about one thing in the call. Its name was looked at already.
@@ -354,52 +261,40 @@ impl<'a> Asked<'a> {
             Item::Path(path, _) => pattern.matches(path),
             Item::Host(..) | Item::Unknown(_) => false,
             Item::Command(_) => {
-                let mut paths = self.paths.iter().zip(&self.call.paths).filter(|(_, path)| of_command(path.command));
-                let mut some = false;
-                let all = paths.all(|(path, _)| {
-                    some = true;
-                    path.as_deref().is_some_and(|path| pattern.matches(path))
-                });
-                all && some
+                let touched =
+                    self.paths.iter().zip(&self.call.paths).filter(|(_, touched)| of_command(touched.command));
+                matches_all(pattern, touched.map(|(path, _)| path))
             }
         });
         let host = rule.host.as_ref().is_none_or(|pattern| match item {
             Item::Host(host, _) => pattern.matches(host),
             Item::Path(..) | Item::Unknown(_) => false,
             Item::Command(_) => {
-                let mut hosts = self.call.hosts.iter().filter(|host| of_command(host.command));
-                let mut some = false;
-                let all = hosts.all(|host| {
-                    some = true;
-                    host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()))
-                });
-                all && some
+                let reached =
+                    self.hosts.iter().zip(&self.call.hosts).filter(|(_, reached)| of_command(reached.command));
+                matches_all(pattern, reached.map(|(host, _)| host))
             }
         });
-        commanded && path && host && self.arguments_are(rule)
+        commanded && path && host && rule.meets_arguments(&self.subject, 0)
     }
 
     /// Whether a rule that allows is certainly about everything in the call that it could be about.
     fn knows_all(&self, rule: &Rule) -> bool {
-        let every = |some: bool, all: bool| some && all;
-        let path = rule.path.as_ref().is_none_or(|pattern| {
-            let matches = |path: &Option<String>| path.as_deref().is_some_and(|path| pattern.matches(path));
-            every(!self.paths.is_empty(), self.paths.iter().all(matches))
-        });
-        let host = rule.host.as_ref().is_none_or(|pattern| {
-            let matches =
-                |host: &CallHost| host.host.as_deref().is_some_and(|host| pattern.matches(&host.to_lowercase()));
-            every(!self.call.hosts.is_empty(), self.call.hosts.iter().all(matches))
-        });
-        let command = rule.command.as_ref().is_none_or(|pattern| {
-            every(!self.call.commands.is_empty(), self.call.commands.iter().all(|words| pattern.covers(words)))
-        });
-        path && host && command && self.arguments_are(rule)
+        let (paths, hosts, commands) = (&self.paths, &self.hosts, self.call.commands);
+        rule.path.as_ref().is_none_or(|pattern| matches_all(pattern, paths.iter()))
+            && rule.host.as_ref().is_none_or(|pattern| matches_all(pattern, hosts.iter()))
+            && rule
+                .command
+                .as_ref()
+                .is_none_or(|pattern| !commands.is_empty() && commands.iter().all(|words| pattern.covers(words)))
+            && rule.meets_arguments(&self.subject, 0)
     }
 }
 
-fn is_within(path: &str, place: &str) -> bool {
-    path.strip_prefix(place.trim_end_matches('/')).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+/// Whether there are texts, all known, and a pattern matches each.
+fn matches_all<'t>(pattern: &Pattern, texts: impl Iterator<Item = &'t Option<String>>) -> bool {
+    let mut texts = texts.peekable();
+    texts.peek().is_some() && texts.all(|text| text.as_deref().is_some_and(|text| pattern.matches(text)))
 }
 
 /// The scalar arguments that rules ask about, by dotted name; an item of an array has the name of the array.
@@ -437,7 +332,7 @@ fn add_arguments(
 mod tests {
     use super::*;
     use crate::action::Registry;
-    use crate::rule::{Origin, RuleSource};
+    use crate::rule::RuleSource;
 
     const TOOLS: [&str; 7] = ["*", "Bash", "Re*", "mcp__git__*", "mcp__git__get_x", "mcp__*", "file_read"];
     const COMMANDS: [&str; 6] = ["git push *", "git *", "* --version", "npm run b*", "ls", "git push origin"];
@@ -493,11 +388,10 @@ mod tests {
         let mut verdicts = BTreeMap::new();
         for _ in 0..300 {
             let written: Vec<RuleSource> = (0..16).map(|_| chance.rule()).collect();
-            let loads = |rule: &RuleSource| Rule::load(rule, String::new(), &registry, Origin::Written).is_ok();
+            let loads = |rule: &RuleSource| Rule::load(rule, String::new(), &registry).is_ok();
             let written: Vec<RuleSource> = written.into_iter().filter(loads).collect();
             let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
-            let all: Vec<usize> =
-                (0..rules.rules.len()).filter(|at| rules.rules[*at].origin == Origin::Written).collect();
+            let all: Vec<usize> = (0..rules.rules.len()).collect();
             for _ in 0..20 {
                 let line = chance.one(&["git push origin", "git -C x push", "ls", "npm run build", "? y", "git ?"]);
                 let words = line.split(' ').map(|word| (word != "?").then(|| word.to_owned())).collect();
@@ -533,7 +427,7 @@ mod tests {
                     is_registered: false,
                 };
                 let found = rules.find_call(&call);
-                let expected = rules.find_call_among(&Asked::new(&call, &rules.arguments), &all);
+                let expected = rules.find_call_among(&FoldedCall::new(&call, &rules.arguments), &all);
                 assert_eq!(found, expected, "{call:?} under {written:?}");
                 *verdicts.entry(found.then).or_insert(0_u32) += 1;
             }
@@ -576,9 +470,9 @@ mod tests {
             armed: &[],
             is_registered: false,
         };
-        let asked = Asked::new(&call, &rules.arguments);
+        let asked = FoldedCall::new(&call, &rules.arguments);
         let mut candidates = 0_u32;
-        rules.calls.candidates(&call, &asked.subject, |_| candidates += 1);
+        rules.index.call_candidates(&call, &asked.subject, |_| candidates += 1);
         assert!(candidates <= 6, "{candidates} of 10,000 rules were asked");
         assert_eq!(rules.find_call(&call).matched.len(), 3);
     }

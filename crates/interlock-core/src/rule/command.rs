@@ -1,6 +1,21 @@
-//! Patterns for simple commands: whole words, and further words only where the pattern ends in `*`.
+//! Command lines, as a shell's grammar reads them elsewhere, and patterns for the simple commands in them: whole words, and
+//! further words only where the pattern ends in `*`.
 
+use super::call::{CallHost, CallPath};
 use super::pattern::{Pattern, Separator};
+
+/// What a command line names. Core reads no shell: whoever asks for a ruling brings the reader along.
+#[derive(Debug, Clone, Default)]
+pub struct CommandLine {
+    /// The words of its simple commands; `None` where a word is not known.
+    pub commands: Vec<Vec<Option<String>>>,
+    /// The paths that it may touch, as they are written.
+    pub paths: Vec<CallPath>,
+    /// The hosts that it may reach.
+    pub hosts: Vec<CallHost>,
+    /// Every part of it is understood.
+    pub is_understood: bool,
+}
 
 /// The most words a pattern may have.
 const WORDS_MAX: usize = 64;

@@ -1,16 +1,83 @@
-//! Finds the rules that may match without asking each: by literal text, by how a text begins, by how it ends.
+//! Finds the rules that may match without asking each: by what they are about, then by one of their conditions, that by
+//! literal text, by how a text begins, by how it ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Rule;
-use super::pattern::Pattern;
+use super::call::CallSubject;
+use super::name::{self, ToolPattern};
+use super::pattern::{Pattern, fold_case};
 use super::subject::{PathText, Subject, UNREADABLE_HOST};
+use super::{About, Rule};
+use crate::call::Effect;
+
+/// Rules by what they are about. Those about one tool, one action or one effect are filed by their conditions, too.
+#[derive(Debug, Clone, Default)]
+pub(super) struct RuleIndex {
+    anything: Index,
+    by_action: BTreeMap<String, Index>,
+    by_effect: BTreeMap<Effect, Index>,
+    by_tool: Texts,
+    tools: Vec<(ToolPattern, Index)>,
+    /// Where among them the patterns are.
+    positions: BTreeMap<String, usize>,
+}
+
+impl RuleIndex {
+    pub(super) fn insert(&mut self, rule: &Rule, position: usize) {
+        match &rule.about {
+            About::Everything => self.anything.insert(rule, position),
+            About::Effect(effect) => self.by_effect.entry(*effect).or_default().insert(rule, position),
+            About::Action(name) => self.by_action.entry(name.clone()).or_default().insert(rule, position),
+            About::Tool(pattern, registered) => {
+                if let Some(name) = registered {
+                    self.by_action.entry(name.clone()).or_default().insert(rule, position);
+                }
+                let next = self.tools.len();
+                let at = *self.positions.entry(pattern.text.clone()).or_insert(next);
+                if at == next {
+                    pattern.insert_into(&mut self.by_tool, at);
+                    self.tools.push((pattern.clone(), Index::default()));
+                }
+                if let Some((_, index)) = self.tools.get_mut(at) {
+                    index.insert(rule, position);
+                }
+            }
+        }
+    }
+
+    /// The rules about an action with this name.
+    pub(super) fn for_action<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Index> {
+        let mut tools = Vec::new();
+        self.by_tool.candidates(&fold_case(name), |at| tools.push(at));
+        // A plain name is found among the registered ones.
+        let is_pattern = |(tool, _): &&(ToolPattern, Index)| tool.text.contains('*') && tool.matches_name(name);
+        let tools: Vec<&Index> = self.tools_at(tools).filter(is_pattern).map(|(_, index)| index).collect();
+        self.by_action.get(name).into_iter().chain([&self.anything]).chain(tools)
+    }
+
+    /// Calls back with every rule that may be about a call, some more than once.
+    pub(super) fn call_candidates(&self, call: &CallSubject<'_>, subject: &Subject, mut found: impl FnMut(usize)) {
+        let mut tools = Vec::new();
+        name::look_up(&self.by_tool, &call.names, call.mcp, |at| tools.push(at));
+        let tools = self.tools_at(tools).map(|(_, index)| index);
+        let effects = call.effects.iter().filter_map(|effect| self.by_effect.get(effect));
+        for index in tools.chain(effects).chain([&self.anything]) {
+            index.candidates(subject, |position, _| found(position));
+        }
+    }
+
+    fn tools_at(&self, mut positions: Vec<usize>) -> impl Iterator<Item = &(ToolPattern, Index)> {
+        positions.sort_unstable();
+        positions.dedup();
+        positions.into_iter().filter_map(|at| self.tools.get(at))
+    }
+}
 
 /// The rules of one name, each filed under one of its conditions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     unconditional: Vec<usize>,
-    pub(super) by_host: Texts,
+    by_host: Texts,
     by_path: Texts,
     by_argument: BTreeMap<String, Texts>,
     /// By a word that must be in a command.

@@ -8,10 +8,10 @@ mod argument;
 mod by_pattern;
 mod call;
 mod command;
+mod guarded;
 mod index;
 mod name;
 mod pattern;
-mod shipped;
 mod subject;
 
 use core::fmt;
@@ -21,19 +21,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use crate::call::Effect;
-use call::CallIndex;
-use index::{Index, Via};
+use guarded::{EGRESS, LIFTABLE};
+use index::{RuleIndex, Texts, Via};
 use name::ToolPattern;
-use pattern::{Pattern, PatternError, Separator};
-use shipped::{EGRESS, LIFTABLE};
-use subject::{PathText, Reading, Subject, UNREADABLE_HOST, fold_name, fold_value};
+use pattern::PatternError;
+use subject::{ActionReader, LINES_MAX, PathText, Subject, UNNAMED_HOST, UNREADABLE_HOST, fold_name, fold_value};
 
+pub(crate) use pattern::{Pattern, Separator, fold_case};
 pub(crate) use subject::Language;
 
-pub use by_pattern::secret_by_pattern;
+pub use by_pattern::{names_ordinary_files, secret_by_pattern};
 pub use call::{CallHost, CallPath, CallSubject};
-pub use command::CommandPattern;
-pub use shipped::SELF_RULE;
+pub use command::{CommandLine, CommandPattern};
+pub use guarded::SELF_RULE;
+pub use pattern::ShellPattern;
 pub use subject::hosts_in;
 
 /// What a rule says, from the mildest to the strictest.
@@ -136,29 +137,18 @@ const RULES_MAX: usize = 20_000;
 #[derive(Debug, Clone)]
 pub struct Rules {
     rules: Vec<Rule>,
-    by_name: BTreeMap<String, Index>,
-    any_name: Index,
-    /// Hosts that may be reached.
-    listed_hosts: Index,
+    index: RuleIndex,
+    /// Hosts that actions may reach.
+    listed_hosts: Texts,
     /// The arguments that rules ask about.
     arguments: BTreeSet<String>,
-    /// The same rules for tool calls.
-    calls: CallIndex,
-}
-
-/// Whose rule it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    /// Ours: about a place on the disk only if the path certainly leads there, or every relative path would match.
-    Shipped,
-    /// The operator's: about a place on the disk also if the path may lead there.
-    Written,
+    /// The places of this very server, in lower case.
+    own: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
 struct Rule {
     id: String,
-    origin: Origin,
     about: About,
     then: Then,
     args: Vec<(String, Pattern)>,
@@ -168,10 +158,6 @@ struct Rule {
     lifts: Vec<&'static str>,
     /// It has a condition that not everything meets.
     says_something: bool,
-    /// It is about paths that are written only.
-    writes_only: bool,
-    /// It is a shipped one as it holds for calls; another one holds for actions.
-    is_for_calls: bool,
 }
 
 /// What a rule is about.
@@ -215,7 +201,7 @@ pub struct RuleFinding {
 }
 
 impl Rules {
-    /// Resolves rules against a registry, with the shipped ones beside them. `own` are the places of this very server.
+    /// Resolves rules against a registry, for use beside those about guarded places. `own` are the places of this very server.
     pub fn load(written: &[RuleSource], registry: &Registry, own: &[String]) -> Result<Rules, RuleError> {
         if written.len() > RULES_MAX {
             let reason = format!("more than {RULES_MAX} rules");
@@ -223,74 +209,53 @@ impl Rules {
         }
         let mut rules = Rules {
             rules: Vec::new(),
-            by_name: BTreeMap::new(),
-            any_name: Index::default(),
-            listed_hosts: Index::default(),
+            index: RuleIndex::default(),
+            listed_hosts: Texts::default(),
             arguments: BTreeSet::new(),
-            calls: CallIndex::default(),
+            own: own.iter().map(|place| fold_case(place)).collect(),
         };
-        for source in &shipped::at_actions(own) {
-            rules.add(source, String::new(), registry, Origin::Shipped)?;
-        }
-        for (source, writes_only) in &shipped::at_calls(own) {
-            let mut rule = Rule::load(source, String::new(), registry, Origin::Shipped)?;
-            (rule.writes_only, rule.is_for_calls) = (*writes_only, true);
-            rules.calls.insert_shipped(&rule, rules.rules.len());
-            rules.rules.push(rule);
-        }
         for (position, source) in written.iter().enumerate() {
-            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry, Origin::Written)?;
+            rules.add(source, format!("rule-{}", position.saturating_add(1)), registry)?;
         }
         Ok(rules)
     }
 
-    fn add(
-        &mut self,
-        source: &RuleSource,
-        number: String,
-        registry: &Registry,
-        origin: Origin,
-    ) -> Result<(), RuleError> {
-        let rule = Rule::load(source, number, registry, origin)?;
+    fn add(&mut self, source: &RuleSource, number: String, registry: &Registry) -> Result<(), RuleError> {
+        let rule = Rule::load(source, number, registry)?;
         self.arguments.extend(rule.args.iter().map(|(name, _)| name.clone()));
         let position = self.rules.len();
-        let at_actions = rule.command.is_none();
-        if let (Then::Allow, Some(host), true) = (rule.then, &rule.host, at_actions) {
-            self.listed_hosts.by_host.insert(host, position);
+        if let (Then::Allow, Some(host), None) = (rule.then, &rule.host, &rule.command) {
+            self.listed_hosts.insert(host, position);
         }
-        let index = match &rule.about {
-            About::Everything => Some(&mut self.any_name),
-            About::Action(name) | About::Tool(_, Some(name)) => Some(self.by_name.entry(name.clone()).or_default()),
-            About::Tool(_, None) | About::Effect(_) => None,
-        };
-        if let (Some(index), true) = (index, at_actions) {
-            index.insert(&rule, position);
-        }
-        self.calls.insert(&rule, position);
+        self.index.insert(&rule, position);
         self.rules.push(rule);
         Ok(())
     }
 
     /// What the rules say about an action, whose own text is in this language.
-    pub(crate) fn find(&self, identity: &str, language: Language, action: &ActionText<'_>) -> RuleFinding {
+    pub(crate) fn find(
+        &self,
+        identity: &str,
+        language: Language,
+        action: &ActionText<'_>,
+        read_line: &mut dyn FnMut(&str) -> CommandLine,
+    ) -> RuleFinding {
         let calls_out = identity == "api_call";
-        let subject = Subject::read(action, Reading { language, calls_out, known: &self.arguments });
+        let (known, lines_left) = (&self.arguments, LINES_MAX);
+        let mut reader = ActionReader { language, calls_out, known, read_line, lines_left };
+        let subject = Subject::read(action, &mut reader);
         let mut found = RuleFinding::default();
         // Each rule is looked at once for each thing that may meet it, and no more once it is met.
         let mut settled = BTreeSet::new();
-        let named = [self.by_name.get(identity), Some(&self.any_name)].into_iter().flatten();
-        for index in named.chain(self.calls.by_pattern_for(identity)) {
+        for index in self.index.for_action(identity) {
             index.candidates(&subject, |position, via| {
-                let Some(rule) = self.rules.get(position).filter(|rule| rule.command.is_none()) else { return };
+                // That an operator knows a command allows nothing here.
+                let counts = |rule: &&Rule| rule.command.is_none() || rule.then != Then::Allow;
+                let Some(rule) = self.rules.get(position).filter(counts) else { return };
                 if settled.contains(&position) || !rule.is_met(via, &subject) {
                     return;
                 }
-                let may_be = match via {
-                    Via::Path(PathText::Anywhere) => rule.origin == Origin::Shipped,
-                    Via::Mention(_) => true,
-                    Via::Path(_) | Via::Host(_) | Via::Value(_) | Via::Else => false,
-                };
-                if may_be {
+                if matches!(via, Via::Mention(_)) {
                     found.add(rule.then.min(Then::Ask), &rule.id);
                 } else {
                     found.add(rule.then, &rule.id);
@@ -298,14 +263,15 @@ impl Rules {
                 }
             });
         }
+        guarded::find(identity, &subject, &self.own, &mut found);
         // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
         let mut holds = BTreeMap::new();
         let mut is_listed = |host: &str| {
             let mut listed = false;
-            if host == UNREADABLE_HOST {
+            if host == UNREADABLE_HOST || host == UNNAMED_HOST {
                 return false;
             }
-            self.listed_hosts.by_host.candidates(host, |position| {
+            self.listed_hosts.candidates(host, |position| {
                 listed |= self.rules.get(position).is_some_and(|rule| {
                     rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
                         && *holds.entry(position).or_insert_with(|| {
@@ -352,7 +318,7 @@ fn fold_names(name: &str) -> String {
 }
 
 impl Rule {
-    fn load(source: &RuleSource, number: String, registry: &Registry, origin: Origin) -> Result<Rule, RuleError> {
+    fn load(source: &RuleSource, number: String, registry: &Registry) -> Result<Rule, RuleError> {
         let id = source.id.clone().unwrap_or(number);
         let refused = |reason: String| RuleError { id: id.clone(), reason };
         let about = About::load(source, registry).map_err(refused)?;
@@ -394,32 +360,13 @@ impl Rule {
         if source.then == Then::Allow && !says_something && !of_action {
             return Err(refused("would turn a default into allow".to_owned()));
         }
-        Ok(Rule {
-            id,
-            origin,
-            about,
-            then: source.then,
-            args,
-            path,
-            host,
-            command,
-            lifts,
-            says_something,
-            writes_only: false,
-            is_for_calls: false,
-        })
-    }
-
-    fn may_be_about_it(&self, pattern: &Pattern) -> bool {
-        pattern.is_anchored() && self.origin == Origin::Written
+        Ok(Rule { id, about, then: source.then, args, path, host, command, lifts, says_something })
     }
 
     /// Whether a rule that was found by one of its conditions is met, that one by what it was found by.
     fn is_met(&self, via: Via<'_>, subject: &Subject) -> bool {
         match via {
-            Via::Path(path) | Via::Mention(path) => {
-                self.path.as_ref().is_some_and(|pattern| self.meets_path(pattern, path))
-            }
+            Via::Path(path) | Via::Mention(path) => self.path.as_ref().is_some_and(|pattern| meets_path(pattern, path)),
             Via::Host(host) => {
                 self.host.as_ref().is_some_and(|pattern| self.meets_host(pattern, host)) && self.meets_paths(subject)
             }
@@ -434,7 +381,15 @@ impl Rule {
     }
 
     fn matches(&self, subject: &Subject) -> bool {
-        self.meets_arguments(subject, 0) && self.meets_paths(subject) && self.meets_hosts(subject)
+        self.meets_commands(subject)
+            && self.meets_arguments(subject, 0)
+            && self.meets_paths(subject)
+            && self.meets_hosts(subject)
+    }
+
+    /// Whether a command may be the one it is about. Who is found by another condition has none on commands.
+    fn meets_commands(&self, subject: &Subject) -> bool {
+        self.command.as_ref().is_none_or(|pattern| subject.commands.iter().any(|words| pattern.may_be(words)))
     }
 
     /// Whether the conditions on arguments are met, from this one on: by any value, and for a rule that allows by all.
@@ -450,18 +405,7 @@ impl Rule {
 
     fn meets_paths(&self, subject: &Subject) -> bool {
         let paths = || subject.paths.iter().chain(&subject.mentioned);
-        let any = |pattern| paths().any(|path| self.meets_path(pattern, path));
-        self.path.as_ref().is_none_or(any)
-    }
-
-    fn meets_path(&self, pattern: &Pattern, path: &PathText) -> bool {
-        match path {
-            PathText::Unresolvable | PathText::Anywhere => true,
-            PathText::Absolute(path) => pattern.matches(path),
-            // Its base is not known here, so a rule about a place on the disk may be about it.
-            PathText::Floating(path) => self.may_be_about_it(pattern) || pattern.matches(path),
-            PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
-        }
+        self.path.as_ref().is_none_or(|pattern| paths().any(|path| meets_path(pattern, path)))
     }
 
     fn meets_hosts(&self, subject: &Subject) -> bool {
@@ -471,6 +415,16 @@ impl Rule {
     /// A host that nobody can read for certain may be the one a rule objects to, and is none that one allows.
     fn meets_host(&self, pattern: &Pattern, host: &str) -> bool {
         if host == UNREADABLE_HOST { self.then != Then::Allow } else { pattern.matches(host) }
+    }
+}
+
+fn meets_path(pattern: &Pattern, path: &PathText) -> bool {
+    match path {
+        PathText::Unresolvable | PathText::Anywhere => true,
+        PathText::Absolute(path) => pattern.matches(path),
+        // Its base is not known here, so a rule about a place on the disk may be about it.
+        PathText::Floating(path) => pattern.is_anchored() || pattern.matches(path),
+        PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
     }
 }
 
@@ -526,7 +480,7 @@ mod tests {
                     let action = Some("file_read".to_owned());
                     RuleSource { action, path, ..RuleSource::empty(then) }
                 })
-                .filter(|source| Rule::load(source, String::new(), &registry, Origin::Written).is_ok())
+                .filter(|source| Rule::load(source, String::new(), &registry).is_ok())
                 .collect();
             let Ok(rules) = Rules::load(&written, &registry, &[]) else { continue };
             for _ in 0..20 {
@@ -540,23 +494,21 @@ mod tests {
                     target: None,
                     parameters: Some(document.root()),
                 };
-                let reading = Reading { language: Language::Words, calls_out: false, known: &rules.arguments };
-                let subject = Subject::read(&action, reading);
+                let mut none = |_: &str| CommandLine::default();
+                let (language, known) = (Language::Words, &rules.arguments);
+                let mut reader =
+                    ActionReader { language, calls_out: false, known, read_line: &mut none, lines_left: LINES_MAX };
+                let subject = Subject::read(&action, &mut reader);
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
                 }
-                let about = |rule: &&Rule| rule.about.is_action("file_read") && !rule.is_for_calls;
+                let about = |rule: &&Rule| rule.about.is_action("file_read");
                 let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
                 let mut expected = RuleFinding::default();
-                let certain = subject.paths.iter().filter(|path| **path != PathText::Anywhere).cloned().collect();
-                let certain = Subject { paths: certain, ..Subject::default() };
-                all.for_each(|rule| {
-                    // What may lead anywhere makes a shipped rule ask.
-                    let asks = rule.origin == Origin::Shipped && !rule.matches(&certain);
-                    expected.add(if asks { rule.then.min(Then::Ask) } else { rule.then }, &rule.id);
-                });
+                all.for_each(|rule| expected.add(rule.then, &rule.id));
+                guarded::find("file_read", &subject, &[], &mut expected);
                 let expected = expected.finish();
-                assert_eq!(rules.find("file_read", Language::Words, &action), expected, "{path} under {written:?}");
+                assert_eq!(rules.find("file_read", language, &action, &mut none), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));
             }
         }
@@ -567,7 +519,7 @@ mod tests {
         let document = parse(parameters, &Limits::STATE).expect("parameters");
         let parameters = Some(document.root());
         let action = ActionText { kind, query: None, code: None, target: None, parameters };
-        rules.find(kind, Language::Words, &action)
+        rules.find(kind, Language::Words, &action, &mut |_| CommandLine::default())
     }
 
     /// Each path is compared with the rules that may be about it. With every other path as well, this would not end.

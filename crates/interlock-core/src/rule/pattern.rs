@@ -4,7 +4,7 @@ use core::fmt;
 
 /// What `*` may not cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Separator {
+pub(crate) enum Separator {
     /// Nothing; `**` means the same as `*`.
     None,
     /// The slash of a path. Case does not count.
@@ -14,6 +14,8 @@ pub(super) enum Separator {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(char),
+    /// One character, whichever.
+    One,
     /// Anything but the separator.
     Within,
     /// Anything.
@@ -24,7 +26,7 @@ enum Part {
 const PATTERN_CHARS_MAX: usize = 512;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     parts: Vec<Part>,
     separator: Separator,
     /// The longest literal text that is in everything it matches.
@@ -32,7 +34,7 @@ pub(super) struct Pattern {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum PatternError {
+pub(crate) enum PatternError {
     Empty,
     TooLong,
 }
@@ -47,7 +49,7 @@ impl fmt::Display for PatternError {
 }
 
 impl Pattern {
-    pub(super) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
+    pub(crate) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
         if text.is_empty() {
             return Err(PatternError::Empty);
         }
@@ -65,8 +67,8 @@ impl Pattern {
                     parts.pop();
                     parts.push(Part::Across);
                 }
-                ('*', Some(Part::Literal(_)) | None) if separator == Separator::None => parts.push(Part::Across),
-                ('*', Some(Part::Literal(_)) | None) => parts.push(Part::Within),
+                ('*', _) if separator == Separator::None => parts.push(Part::Across),
+                ('*', _) => parts.push(Part::Within),
                 (literal, _) => parts.push(Part::Literal(literal)),
             }
         }
@@ -78,9 +80,35 @@ impl Pattern {
         Ok(Pattern { parts, separator, needle })
     }
 
+    /// A pattern as shells write it: `*` for any text, `?` for one character, `[…]` for any one: too much, never too
+    /// little.
+    fn of_shell(text: &str) -> Pattern {
+        let mut parts = Vec::new();
+        let mut left = text.chars();
+        while let Some(sign) = left.next() {
+            // A `]` that comes first is one of the characters.
+            let rest = left.as_str();
+            let after_set = || {
+                let end = rest.char_indices().skip(1).find(|(_, character)| *character == ']').map(|(at, _)| at)?;
+                rest.get(end.saturating_add(1)..)
+            };
+            match (sign, after_set()) {
+                ('*', _) => parts.push(Part::Across),
+                ('?', _) => parts.push(Part::One),
+                ('[', Some(after)) => {
+                    parts.push(Part::One);
+                    left = after.chars();
+                }
+                (literal, _) => parts.push(Part::Literal(literal)),
+            }
+        }
+        let needle = longest_literal(&parts);
+        Pattern { parts, separator: Separator::None, needle }
+    }
+
     /// Whether the whole text matches, in time proportional to both lengths. Paths begin with a slash; `X/**` is also
     /// about `X` itself.
-    pub(super) fn matches(&self, text: &str) -> bool {
+    pub(crate) fn matches(&self, text: &str) -> bool {
         // Most texts do not, and this tells soonest.
         if !text.contains(&self.needle) {
             return false;
@@ -90,41 +118,57 @@ impl Pattern {
     }
 
     /// The literal text every match begins with.
-    pub(super) fn prefix(&self) -> String {
+    pub(crate) fn prefix(&self) -> String {
         self.parts.iter().map_while(Part::literal).collect()
     }
 
     /// The literal text every match ends with.
-    pub(super) fn suffix(&self) -> String {
+    pub(crate) fn suffix(&self) -> String {
         let mut reversed: Vec<char> = self.parts.iter().rev().map_while(Part::literal).collect();
         reversed.reverse();
         reversed.into_iter().collect()
     }
 
     /// A whole name that every path it matches has in it.
-    pub(super) fn whole_name(&self) -> Option<String> {
+    pub(crate) fn whole_name(&self) -> Option<String> {
         let names = self.parts.split(|part| part.literal() == Some('/'));
         let whole = names.filter_map(|name| name.iter().map(Part::literal).collect::<Option<String>>());
         whole.filter(|name| !name.is_empty()).max_by_key(String::len)
     }
 
-    pub(super) fn is_literal(&self) -> bool {
+    pub(crate) fn is_literal(&self) -> bool {
         self.parts.iter().all(|part| part.literal().is_some())
     }
 
     /// Whether it is about one place on the disk.
-    pub(super) fn is_anchored(&self) -> bool {
+    pub(crate) fn is_anchored(&self) -> bool {
         matches!(self.parts.first(), Some(Part::Literal('/')))
     }
 
-    pub(super) fn matches_everything(&self) -> bool {
+    pub(crate) fn matches_everything(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Across))
     }
 
     /// Paths are resolved before they are asked about.
-    pub(super) fn never_matches_a_path(&self) -> bool {
+    pub(crate) fn never_matches_a_path(&self) -> bool {
         let text: String = self.parts.iter().map(|part| part.literal().unwrap_or('*')).collect();
         text.split('/').skip(1).any(|name| name.is_empty() || name == "." || name == ".." || name.starts_with('~'))
+    }
+}
+
+/// A pattern for names as shells write it. Case does not count.
+#[derive(Debug, Clone)]
+pub struct ShellPattern(Pattern);
+
+impl ShellPattern {
+    /// Reads a pattern; every text is one.
+    pub fn new(text: &str) -> ShellPattern {
+        ShellPattern(Pattern::of_shell(&fold_case(text)))
+    }
+
+    /// Whether it stands for a name, or may.
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.matches(&fold_case(name))
     }
 }
 
@@ -132,14 +176,14 @@ impl Part {
     fn literal(&self) -> Option<char> {
         match self {
             Part::Literal(literal) => Some(*literal),
-            Part::Within | Part::Across => None,
+            Part::One | Part::Within | Part::Across => None,
         }
     }
 }
 
 /// Case is folded as careless file systems fold it: letters with one capital in common are one (`ſ` and `s`), and
 /// characters that are not seen do not count.
-pub(super) fn fold_case(text: &str) -> String {
+pub(crate) fn fold_case(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
@@ -175,7 +219,7 @@ fn matches(parts: &[Part], text: &str) -> bool {
             if let Some(slot) = open.get_mut(position) {
                 *slot = here;
             }
-            carried = here && part.literal().is_none();
+            carried = here && matches!(part, Part::Within | Part::Across);
         }
         if let Some(last) = open.last_mut() {
             *last = *last || carried;
@@ -194,6 +238,7 @@ fn matches(parts: &[Part], text: &str) -> bool {
             }
             let to = match part {
                 Part::Literal(literal) if *literal == character => position.saturating_add(1),
+                Part::One => position.saturating_add(1),
                 Part::Within if character != '/' => position,
                 Part::Across => position,
                 Part::Literal(_) | Part::Within => continue,

@@ -5,22 +5,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::command::CommandLine;
 use super::pattern::fold_case;
 use super::{address, argument};
 use crate::action::ActionText;
+use crate::field_names::{Meaning, holds_path_or_address, may_hold};
 use crate::json::{self, Content, Value};
 
-/// Parameters that hold a path, whatever it looks like.
-const PATH_NAMES: [&str; 6] = ["path", "file", "directory", "folder", "source", "destination"];
-/// Parameters that hold a host or an address, whatever it looks like.
-pub(super) const HOST_NAMES: [&str; 6] = ["url", "uri", "host", "endpoint", "domain", "server"];
-/// Parameters that hold a command line; the words of their names.
-const COMMAND_WORDS: [&str; 10] =
-    ["command", "commands", "cmd", "cmdline", "commandline", "shell", "bash", "script", "args", "argv"];
 /// Devices that are no way to anything else.
 const PLAIN_DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Who names more paths, or more hosts, may name any.
 const NAMED_LEN_MAX: usize = 8_192;
+/// The most command lines of one action that the grammar reads; others count as not understood.
+pub(super) const LINES_MAX: usize = 32;
 /// No system opens a path that is longer.
 const PATH_BYTES_MAX: usize = 4_096;
 /// Arguments with longer names are known by no rule.
@@ -39,9 +36,13 @@ pub(super) struct Subject {
     /// Paths that a sentence or a list speaks of. Whether they are touched nobody knows, so whatever a rule says of them,
     /// a person has to look.
     pub(super) mentioned: BTreeSet<PathText>,
+    /// Those of the paths that a command line writes, or may.
+    pub(super) written: BTreeSet<PathText>,
+    /// Those of the paths that a command line takes away, or reads, with all that is in them.
+    pub(super) taken_whole: BTreeSet<PathText>,
     /// In lower case.
     pub(super) hosts: BTreeSet<String>,
-    /// The words of simple commands; `None` where a word is not known. Actions have none.
+    /// The words of simple commands; `None` where a word is not known.
     pub(super) commands: Vec<Vec<Option<String>>>,
 }
 
@@ -66,8 +67,10 @@ pub(super) enum PathText {
 pub(crate) enum Language {
     /// Nobody reads it but the rules.
     Words,
-    /// A line for a shell, or a program.
-    Command,
+    /// A line for a shell.
+    CommandLine,
+    /// A program, in whatever language.
+    Program,
     /// A statement for a database. The addresses in it are data.
     Statement,
     /// A calculation or a claim, which touches nothing.
@@ -75,42 +78,51 @@ pub(crate) enum Language {
 }
 
 /// How an action is read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'a> {
+pub(super) struct ActionReader<'a> {
     /// What `query` and `code` are.
     pub(super) language: Language,
     /// `target` is an address.
     pub(super) calls_out: bool,
     /// The arguments rules ask about.
     pub(super) known: &'a BTreeSet<String>,
+    /// Reads command lines.
+    pub(super) read_line: &'a mut dyn FnMut(&str) -> CommandLine,
+    /// How many of them it still reads.
+    pub(super) lines_left: usize,
 }
 
 impl Subject {
-    pub(super) fn read(action: &ActionText<'_>, reading: Reading<'_>) -> Subject {
+    pub(super) fn read(action: &ActionText<'_>, reader: &mut ActionReader<'_>) -> Subject {
         let mut subject = Subject::default();
-        let target = if reading.calls_out { "url" } else { "path" };
+        let target = if reader.calls_out { "url" } else { "path" };
         if let Some(text) = action.target.and_then(|text| text.as_str()) {
-            subject.add_text(target, text.text());
-            subject.add_argument(reading, "target", || text.text().to_owned());
+            subject.add_text(reader, target, text.text());
+            subject.add_argument(reader, "target", || text.text().to_owned());
         }
         for (name, text) in [("query", action.query), ("code", action.code)] {
             let Some(text) = text.and_then(|text| text.as_str()) else { continue };
-            match reading.language {
+            match reader.language {
                 Language::Words => {
-                    // Code is a command line, whatever the tool does with it.
-                    subject.add_text(if name == "code" { "command" } else { "" }, text.text());
-                    subject.add_argument(reading, name, || text.text().to_owned());
+                    // What the tool does with it nobody knows.
+                    if name == "code" {
+                        subject.add_line(reader, text.text());
+                        subject.add_program(text.text());
+                    } else {
+                        subject.add_text(reader, "", text.text());
+                    }
+                    subject.add_argument(reader, name, || text.text().to_owned());
                 }
-                Language::Command => {
-                    subject.add_hosts(text.text(), false);
-                    subject.add_command(text.text());
+                Language::CommandLine => subject.add_line(reader, text.text()),
+                Language::Program => {
+                    subject.add_line(reader, text.text());
+                    subject.add_program(text.text());
                 }
                 Language::Statement => mentioned_in(text.text(), |path| subject.add_path(path)),
                 Language::Claim => {}
             }
         }
         if let Some(parameters) = action.parameters {
-            subject.add_value(reading, &mut String::new(), "", parameters);
+            subject.add_value(reader, &mut String::new(), "", parameters);
         }
         subject.bound();
         subject
@@ -130,7 +142,7 @@ impl Subject {
     }
 
     /// Depth is bounded by the parser.
-    fn add_value(&mut self, reading: Reading<'_>, name: &mut String, key: &str, value: Value<'_>) {
+    fn add_value(&mut self, reader: &mut ActionReader<'_>, name: &mut String, key: &str, value: Value<'_>) {
         match value.content() {
             Some(Content::Object(members)) => {
                 let parent = key;
@@ -138,7 +150,7 @@ impl Subject {
                     let key = key.text();
                     // Most keys are plain words; those that are not may name what is to be touched.
                     if key.contains(['/', '\\', '.', '~']) {
-                        self.add_text("", key);
+                        self.add_text(reader, "", key);
                     }
                     let length = name.len();
                     // A name that is too long is cut, and then no rule knows it.
@@ -151,36 +163,45 @@ impl Subject {
                         name.push('\0');
                     }
                     // What is within a command line's parameter is a part of the line.
-                    let within = is_command_name(parent).then(|| format!("{parent} {key}"));
-                    self.add_value(reading, name, within.as_deref().unwrap_or(key), member);
+                    let within = may_hold(parent, Meaning::CommandLine).then(|| format!("{parent} {key}"));
+                    self.add_value(reader, name, within.as_deref().unwrap_or(key), member);
                     name.truncate(length);
                 }
             }
-            Some(Content::Array(items)) => items.for_each(|item| self.add_value(reading, name, key, item)),
+            Some(Content::Array(items)) => {
+                if may_hold(key, Meaning::CommandLine) {
+                    // Its items may be lines; or all of them the words of one.
+                    let words = items.filter_map(|item| Some(quoted(item.as_str()?.text())));
+                    let words: Vec<String> = words.collect();
+                    self.add_line(reader, &words.join(" "));
+                }
+                items.for_each(|item| self.add_value(reader, name, key, item));
+            }
             Some(Content::String(text)) => {
-                self.add_text(key, text.text());
-                self.add_argument(reading, name, || text.text().to_owned());
+                self.add_text(reader, key, text.text());
+                self.add_argument(reader, name, || text.text().to_owned());
             }
             Some(Content::Number(_) | Content::Boolean(_) | Content::Null) => {
-                self.add_argument(reading, name, || json::canonical(value));
+                self.add_argument(reader, name, || json::canonical(value));
             }
             None => {}
         }
     }
 
-    fn add_argument(&mut self, reading: Reading<'_>, name: &str, value: impl FnOnce() -> String) {
-        argument::note(&mut self.arguments, reading.known, name, value);
+    fn add_argument(&mut self, reader: &ActionReader<'_>, name: &str, value: impl FnOnce() -> String) {
+        argument::note(&mut self.arguments, reader.known, name, value);
     }
 
-    fn add_text(&mut self, key: &str, text: &str) {
-        let is_command = is_command_name(key);
-        let key = key.to_ascii_lowercase();
-        let names = |list: &[&str]| list.iter().any(|name| key.contains(name));
-        self.add_hosts(text, names(&HOST_NAMES));
-        let expected = names(&PATH_NAMES);
-        if is_command {
-            self.add_command(text);
-        } else if expected || !names(&HOST_NAMES) {
+    fn add_text(&mut self, reader: &mut ActionReader<'_>, key: &str, text: &str) {
+        let (expected, is_address) = holds_path_or_address(key);
+        if may_hold(key, Meaning::CommandLine) {
+            self.add_line(reader, text);
+            if !expected && !is_address {
+                return;
+            }
+        }
+        self.add_hosts(text, is_address);
+        if expected || !is_address {
             mentioned_in(text, |path| {
                 if self.mentioned.len() <= NAMED_LEN_MAX {
                     self.mentioned.insert(path);
@@ -191,7 +212,7 @@ impl Subject {
         if text.contains("://") && !text.trim_start().to_ascii_lowercase().starts_with("file:") {
             return;
         }
-        if names(&HOST_NAMES) && !expected {
+        if is_address && !expected {
             return;
         }
         if expected || may_be_one_path(text.trim()) {
@@ -205,9 +226,39 @@ impl Subject {
         }
     }
 
-    /// The paths that a command line names, or may name.
-    fn add_command(&mut self, text: &str) {
-        // What a shell puts together out of something else may be any path.
+    /// What a command line names, as the shell's grammar reads it. What that does not understand is read as a program.
+    fn add_line(&mut self, reader: &mut ActionReader<'_>, text: &str) {
+        let line = match reader.lines_left.checked_sub(1) {
+            Some(left) => {
+                reader.lines_left = left;
+                (reader.read_line)(text)
+            }
+            None => CommandLine::default(),
+        };
+        for touched in line.paths {
+            let paths = touched.path.as_deref().map_or_else(|| vec![PathText::Anywhere], PathText::all_of_word);
+            for path in paths {
+                if touched.writes && self.written.len() <= NAMED_LEN_MAX {
+                    self.written.insert(path.clone());
+                }
+                if (touched.removes || touched.sweeps) && self.taken_whole.len() <= NAMED_LEN_MAX {
+                    self.taken_whole.insert(path.clone());
+                }
+                self.add_path(path);
+            }
+        }
+        let hosts = line.hosts.into_iter().map(|reached| reached.host.unwrap_or_else(|| UNNAMED_HOST.to_owned()));
+        self.hosts.extend(hosts);
+        self.commands.extend(line.commands);
+        if !line.is_understood {
+            self.add_program(text);
+        }
+    }
+
+    /// The paths and hosts that a program names, or may name, in whatever language it is written.
+    fn add_program(&mut self, text: &str) {
+        self.add_hosts(text, false);
+        // What is put together out of something else may be any path.
         if text.contains(['$', '`']) {
             self.add_path(PathText::Anywhere);
         }
@@ -218,19 +269,11 @@ impl Subject {
         let joined: String =
             if joined { text.chars().filter(|c| !is_quote(*c) && *c != '\\').collect() } else { String::new() };
         for word in text.split(|c| is_between(c) || is_quote(c)).chain(joined.split(is_between)) {
-            let (has_slash, home) = (word.contains('/'), word.strip_prefix('~'));
-            if (has_slash || home.is_some()) && word.contains(['*', '?', '[', '{']) {
+            let is_place = word.contains('/') || word.starts_with('~');
+            if is_place && word.contains(['*', '?', '[', '{']) {
                 self.add_path(PathText::Anywhere);
             }
-            let path = match home {
-                Some(rest) => {
-                    self.add_path(PathText::Anywhere);
-                    rest.split_once('/').and_then(|(_, rest)| PathText::resolve_within(rest))
-                }
-                None if has_slash => PathText::resolve(word, false),
-                None => PathText::resolve_within(word).map(PathText::into_word),
-            };
-            path.into_iter().for_each(|path| self.add_path(path.within_text()));
+            PathText::all_of_word(word).into_iter().for_each(|path| self.add_path(path));
         }
     }
 
@@ -285,23 +328,14 @@ fn mentioned_in(text: &str, mut found: impl FnMut(PathText)) {
     }
 }
 
+/// A text as one word of a command line.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// Names are compared without case and without blanks around them.
 pub(super) fn fold_name(name: &str) -> String {
     fold_case(name).trim().to_owned()
-}
-
-/// Whether a parameter with this name holds a command line. A capital begins a word where there are small letters too.
-fn is_command_name(name: &str) -> bool {
-    let is_word = |word: &str| COMMAND_WORDS.contains(&word);
-    let mut apart = String::with_capacity(name.len());
-    for character in name.chars() {
-        if character.is_uppercase() {
-            apart.push(' ');
-        }
-        apart.push(character);
-    }
-    let has_word = |text: &str| fold_case(text).split(|c: char| !c.is_alphanumeric()).any(is_word);
-    has_word(name) || has_word(&apart)
 }
 
 /// Whether a text as a whole may be a path, though nothing says so: a word, or what begins as paths do or turns back on
@@ -318,6 +352,20 @@ fn may_be_one_path(text: &str) -> bool {
 }
 
 impl PathText {
+    /// What a word of a command line may lead to.
+    fn all_of_word(word: &str) -> Vec<PathText> {
+        let (base, path) = match word.strip_prefix('~') {
+            Some(rest) => {
+                // Wherever that is, it is not the root.
+                let within = rest.split_once('/').and_then(|(_, rest)| PathText::resolve_within(rest));
+                (Some(PathText::Anywhere), within.map(PathText::into_word))
+            }
+            None if word.contains('/') => (None, PathText::resolve(word, false)),
+            None => (None, PathText::resolve_within(word).map(PathText::into_word)),
+        };
+        base.into_iter().chain(path.map(PathText::within_text)).collect()
+    }
+
     /// The same, where more than it is in the text.
     fn within_text(self) -> PathText {
         if self == PathText::Unresolvable { PathText::Anywhere } else { self }

@@ -19,6 +19,8 @@
 use core::fmt;
 use core::ops::Range;
 
+use strsim::osa_distance;
+
 use super::command_set::CommandSet;
 use super::definition::{StateId, ToolPattern, Workflow};
 use crate::call::Family;
@@ -363,27 +365,11 @@ impl Reader<'_> {
 
 /// The known name that is most like another, if one is like it at all.
 pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let folded = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<char>>();
+    let folded = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<String>();
     let wanted = folded(name);
-    let limit = wanted.len().div_ceil(3).max(1);
-    let near = known.iter().map(|candidate| (distance(&wanted, &folded(candidate)), *candidate));
+    let limit = wanted.chars().count().div_ceil(3).max(1);
+    let near = known.iter().map(|candidate| (osa_distance(&wanted, &folded(candidate)), *candidate));
     near.filter(|(far, _)| *far <= limit).min_by_key(|(far, _)| *far).map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be put in, taken out or replaced to make one of the other.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.iter().enumerate() {
-        let mut next = vec![i.saturating_add(1)];
-        for (j, r) in right.iter().enumerate() {
-            let at = |row: &[usize], place: usize| row.get(place).copied().unwrap_or(usize::MAX);
-            let replaced = at(&row, j).saturating_add(usize::from(l != r));
-            let changed = at(&row, j.saturating_add(1)).min(at(&next, j)).saturating_add(1);
-            next.push(replaced.min(changed));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

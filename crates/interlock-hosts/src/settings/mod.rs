@@ -15,7 +15,7 @@ use core::fmt;
 
 pub use commands::{HookCommand, Hooked, Named, commands};
 pub use off::switched_off;
-pub use place::{Base, Part, Place, Scope, places};
+pub use place::{Base, Part, Place, Scope, places, read_places};
 
 use crate::event::Host;
 

@@ -1,5 +1,7 @@
 //! Where hosts keep their settings, and which hooks belong there.
 
+use interlock_core::places::{HOST_FILES, Holds, HostFile};
+
 use crate::event::Host;
 
 /// Whose settings.
@@ -48,20 +50,32 @@ impl Place {
 
 /// The files of a host that `install` writes.
 pub fn places(host: Host, scope: Scope) -> Vec<Place> {
-    use Part::{Hooks, Server};
+    let mut places = read_places(host, scope);
+    places.retain(|place| !place.parts.is_empty());
+    places
+}
+
+/// The files of a host that say whether it asks us: those that `install` writes, and others.
+pub fn read_places(host: Host, scope: Scope) -> Vec<Place> {
     let base = match scope {
         Scope::User => Base::Home,
         Scope::Project => Base::Project,
     };
-    #[rustfmt::skip]
-    let files: &[(&'static str, &'static [Part])] = match (host, scope) {
-        (Host::ClaudeCode, Scope::User)    => &[(".claude/settings.json", &[Hooks]), (".claude.json", &[Server])],
-        (Host::ClaudeCode, Scope::Project) => &[(".claude/settings.json", &[Hooks]), (".mcp.json", &[Server])],
-        (Host::Codex, _)                   => &[(".codex/hooks.json", &[Hooks]), (".codex/config.toml", &[Server])],
-        (Host::Cursor, _)                  => &[(".cursor/hooks.json", &[Hooks]), (".cursor/mcp.json", &[Server])],
-        (Host::Gemini, _)                  => &[(".gemini/settings.json", &[Hooks, Server])],
+    let is_read = |file: &&HostFile| match scope {
+        Scope::User => file.in_home,
+        Scope::Project => file.in_project,
     };
-    files.iter().map(|(path, parts)| Place { base, path, parts }).collect()
+    let files = HOST_FILES.iter().filter(|file| file.host == host.as_str()).filter(is_read);
+    files.map(|file| Place { base, path: file.path, parts: parts(file.holds) }).collect()
+}
+
+fn parts(holds: Holds) -> &'static [Part] {
+    match holds {
+        Holds::Nothing => &[],
+        Holds::Hooks => &[Part::Hooks],
+        Holds::Server => &[Part::Server],
+        Holds::HooksAndServer => &[Part::Hooks, Part::Server],
+    }
 }
 
 /// The events a host is asked to tell us of. One name too many makes some versions of Cursor drop the whole file.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Decision, PassAsked, PassKind, PassRuling};
+use interlock_core::places::{Concern, in_home};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, pass_of, read, render, render_unreadable, told};
 use interlock_runtime::ledger::{LedgerKey, StoreFault};
 use interlock_runtime::tool_door::{
@@ -205,17 +206,6 @@ fn arrival(kind: &Kind) -> Arrival {
 /// Our own files and the settings by which hosts call us.
 fn own_files(home: &Path, user_home: Option<&str>) -> Vec<String> {
     let mut own = vec![home.to_string_lossy().into_owned()];
-    if let Some(user) = user_home {
-        let settings = [
-            ".claude/settings.json",
-            ".claude/settings.local.json",
-            ".claude.json",
-            ".codex",
-            ".cursor/hooks.json",
-            ".cursor/mcp.json",
-            ".gemini/settings.json",
-        ];
-        own.extend(settings.iter().map(|name| format!("{user}/{name}")));
-    }
+    own.extend(user_home.iter().flat_map(|user| in_home(Concern::Own).map(move |path| format!("{user}/{path}"))));
     own
 }

@@ -23,8 +23,8 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use interlock_core::Digest;
 use interlock_core::json::quote;
+use interlock_core::{Digest, percent_decoded};
 use interlock_hosts::{Host, render_unreadable};
 use interlock_runtime::process::host_process;
 use tokio::net::{UnixListener, UnixStream};
@@ -220,7 +220,7 @@ async fn hook(
         let refused = render_unreadable(host, "Interlock: the hook does not know the token of this server");
         return hooks.proven(&headers, StatusCode::UNAUTHORIZED, rendered(&refused));
     }
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).and_then(unescape);
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).and_then(percent_decoded);
     let (project, unread) = (header(PROJECT), header(UNREAD));
     let answered = match read_event(request).await {
         Ok(_) if unread.is_some() => {
@@ -297,19 +297,4 @@ async fn stop(State(hooks): State<Arc<Hooks>>, request: Request) -> Response {
     }
     hooks.stop.notify_one();
     hooks.proven(&headers, StatusCode::OK, "{\"stopping\":true}".to_owned())
-}
-
-/// A path as it is sent in a header: bytes that are not printable ASCII, and `%`, as `%XX`.
-fn unescape(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes().iter();
-    while let Some(byte) = rest.next() {
-        if *byte == b'%' {
-            let digits = [*rest.next()?, *rest.next()?];
-            bytes.push(u8::from_str_radix(core::str::from_utf8(&digits).ok()?, 16).ok()?);
-        } else {
-            bytes.push(*byte);
-        }
-    }
-    String::from_utf8(bytes).ok()
 }

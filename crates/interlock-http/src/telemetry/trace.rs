@@ -5,8 +5,8 @@
 //! parent without anybody having kept it. A denial is a span without a child.
 
 use axum::http::HeaderMap;
-use interlock_core::Digest;
 use interlock_core::action::Decision;
+use interlock_core::{Digest, unhex};
 use interlock_runtime::clock::hex;
 
 use super::{Note, Traced};
@@ -172,24 +172,6 @@ fn derived_trace(decision_id: &str) -> [u8; 16] {
 /// The first bytes of a digest.
 fn first<const N: usize>(digest: Digest) -> [u8; N] {
     digest.bytes().first_chunk().copied().unwrap_or([0; N])
-}
-
-/// Lower-case hexadecimal digits, exactly so many.
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Some(digit.wrapping_sub(b'0')),
-        b'a'..=b'f' => Some(digit.wrapping_sub(b'a').wrapping_add(10)),
-        _ => None,
-    };
-    if text.len() != N.checked_mul(2)? {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let [high, low] = pair else { return None };
-        *byte = value(*high)? << 4 | value(*low)?;
-    }
-    Some(bytes)
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use interlock_core::rule::{CallPath, secret_by_pattern};
 use interlock_verifiers::shell::{Change, SimpleCommand, Touch, Words};
 
 use super::{CallPlace, selected};
-use crate::paths::{self, Base, Expansion, Missing, PATH_BYTES_MAX, Resolved};
+use crate::command_lines::leads_nowhere;
+use crate::paths::{self, Base, Expansion, Missing, Resolved};
 
 /// The most paths of one call.
 const PATHS_MAX: usize = 4_096;
@@ -236,12 +237,4 @@ fn missing_in(words: &Words) -> Missing {
     let name = |command: &SimpleCommand| command.words.first().cloned().flatten();
     let is_aliasing = |name: String| ALIASING.contains(&name.as_str());
     if words.commands.iter().filter_map(name).any(is_aliasing) { Missing::Anything } else { Missing::Plain }
-}
-
-/// Words that no file can have as its path: standard input, addresses, and sentences too long for a name.
-fn leads_nowhere(text: &str) -> bool {
-    let is_address = text.contains("://") && !text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"));
-    let is_sentence = text.contains(char::is_whitespace)
-        && (text.len() > PATH_BYTES_MAX || text.split('/').any(|name| name.len() > paths::NAME_BYTES_MAX));
-    text == "-" || text.is_empty() || is_address || is_sentence
 }

@@ -79,7 +79,7 @@ fn is_git(command: &SimpleCommand) -> bool {
 
 /// What git finds from a directory.
 #[derive(Debug, Clone)]
-struct Found {
+struct FoundRepository {
     is_ours: bool,
     /// The repository, or the file that leads to it.
     git: Option<PathBuf>,
@@ -96,7 +96,7 @@ struct Looking<'a> {
     /// The repository of the directory in which the lines start.
     here: Option<PathBuf>,
     directories: BTreeMap<Vec<Option<String>>, Directories>,
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, FoundRepository>,
     repositories: BTreeMap<PathBuf, bool>,
 }
 
@@ -163,11 +163,11 @@ impl<'a> Looking<'a> {
     }
 
     /// Looks upwards from a directory, as git does.
-    fn find(&mut self, directory: &str) -> Found {
+    fn find(&mut self, directory: &str) -> FoundRepository {
         if let Some(known) = self.found.get(directory) {
             return known.clone();
         }
-        let mut found = Found { is_ours: true, git: None, levels: Vec::new() };
+        let mut found = FoundRepository { is_ours: true, git: None, levels: Vec::new() };
         let mut is_level = true;
         for level in Path::new(directory).ancestors() {
             let git = level.join(".git");

@@ -15,7 +15,7 @@ const SELECTING: &[&str] = &["include", "glob", "iglob", "file-search-regex"];
 const LEAVING_OUT: &[&str] = &["--exclude", "--ignore", "--skip", "--no-"];
 
 /// The secrets that patterns of a line name, with the commands that read them.
-pub(super) fn secrets(words: &Words) -> Vec<(String, Option<usize>)> {
+pub(crate) fn secrets(words: &Words) -> Vec<(String, Option<usize>)> {
     let command = |touch: &Touch| touch.command.and_then(|at| words.commands.get(at));
     let reads = |touch: &&Touch| !command(touch).is_some_and(lists);
     let named = |touch: &Touch| {

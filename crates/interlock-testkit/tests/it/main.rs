@@ -21,6 +21,7 @@ mod limits;
 mod manifests;
 mod metrics;
 mod paths;
+mod places;
 mod proofs;
 mod properties;
 mod races;

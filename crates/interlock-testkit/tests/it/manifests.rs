@@ -34,8 +34,8 @@ const ARROWS: [(&str, &[&str]); 8] = [
 #[rustfmt::skip]
 const PURE: &[&str] = &[
     "aho-corasick", "allocator-api2", "arraydeque", "block-buffer", "cfg-if", "cpufeatures", "crypto-common", "digest", "equivalent",
-    "foldhash", "hashbrown", "hybrid-array", "indexmap", "itoa", "libc", "memchr", "proc-macro2", "quote", "regex-automata", "regex-syntax", "serde", "serde_core", "serde_derive",
-    "saphyr-parser", "serde_json", "serde_spanned", "sha2", "syn", "thiserror", "thiserror-impl", "tinyvec", "tinyvec_macros", "toml", "toml_datetime", "toml_parser",
+    "foldhash", "hashbrown", "hybrid-array", "indexmap", "itoa", "libc", "memchr", "percent-encoding", "proc-macro2", "quote", "regex-automata", "regex-syntax", "serde", "serde_core", "serde_derive",
+    "saphyr-parser", "serde_json", "serde_spanned", "sha2", "strsim", "syn", "thiserror", "thiserror-impl", "tinyvec", "tinyvec_macros", "toml", "toml_datetime", "toml_parser",
     "toml_writer",
     "typenum", "unicode-ident", "unicode-normalization", "winnow", "zmij",
 ];

@@ -86,7 +86,6 @@ use crate::outcome::{Check, Outcome, Status, Verifier, text_of};
 
 pub use policy_words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 pub use table::Commands;
-pub use versions::{CHOOSING_ANY, choosing_files};
 
 /// The version of this engine. Rises when a text could get another label or other effects.
 pub const VERSION: u32 = 1;
@@ -196,7 +195,7 @@ pub const AS_INSTALLED: &str = "programs as installed";
 /// Files of a project by which version managers run programs that are not among the installed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choosers {
-    /// Those that were found, as they are named in [`choosing_files`].
+    /// Those that were found, as they are named in [`CHOOSERS`](interlock_core::places::CHOOSERS).
     pub files: Vec<String>,
     /// The line may be in a directory that is not known.
     pub is_unknown: bool,
@@ -245,7 +244,12 @@ pub fn classify(text: &str, setting: &Setting) -> Analysis {
 
 /// Judges a line, and lists what policy asks about: its commands, the paths they may touch, the hosts they may reach.
 pub fn examine(text: &str, setting: &Setting) -> (Analysis, Words) {
-    let (analysis, words) = walk::classify(text, setting, Some(Box::default()), &mut Fuel::full());
+    examine_within(text, setting, &mut Fuel::full())
+}
+
+/// The same with so much work; if that does not last, the fuel says so.
+pub fn examine_within(text: &str, setting: &Setting, fuel: &mut Fuel) -> (Analysis, Words) {
+    let (analysis, words) = walk::classify(text, setting, Some(Box::default()), fuel);
     (analysis, words.map_or_else(Words::default, |words| words.finish()))
 }
 

@@ -1,5 +1,6 @@
 //! Paths and addresses in an input whose fields nobody here knows: every string that could be one counts.
 
+use interlock_core::field_names::holds_path_or_address;
 use interlock_core::json::Json;
 use interlock_core::rule::{CallHost, hosts_in};
 
@@ -11,25 +12,21 @@ use crate::paths::{self, Base, Missing, PATH_BYTES_MAX, Resolved};
 const STRINGS_MAX: u32 = 512;
 /// How deep they may stand.
 const DEPTH_MAX: u32 = 64;
-/// Fields that hold a path, whatever it looks like.
-const PATH_NAMES: [&str; 6] = ["path", "file", "directory", "folder", "source", "destination"];
-/// Fields that hold an address, whatever it looks like.
-const HOST_NAMES: [&str; 5] = ["url", "uri", "host", "endpoint", "domain"];
 
 /// Looks at everything in a value.
 pub(super) fn all(value: &Json, seen: &mut Seen, place: &CallPlace<'_>, places: &mut Places<'_>) {
-    let mut guess = Guess { seen, place, places, left: STRINGS_MAX };
-    guess.value("", value, DEPTH_MAX);
+    let mut reader = FieldReader { seen, place, places, left: STRINGS_MAX };
+    reader.value("", value, DEPTH_MAX);
 }
 
-struct Guess<'g, 'p, 'a> {
+struct FieldReader<'g, 'p, 'a> {
     seen: &'g mut Seen,
     place: &'g CallPlace<'g>,
     places: &'p mut Places<'a>,
     left: u32,
 }
 
-impl Guess<'_, '_, '_> {
+impl FieldReader<'_, '_, '_> {
     fn value(&mut self, key: &str, value: &Json, depth: u32) {
         let Some(depth) = depth.checked_sub(1) else { return self.places.add(Resolved::Unresolvable, true, None) };
         match value {
@@ -52,16 +49,14 @@ impl Guess<'_, '_, '_> {
             Some(left) => self.left = left,
             None => return self.places.add(Resolved::Unresolvable, true, None),
         }
-        let key = key.to_ascii_lowercase();
-        let is_named = |names: &[&str]| names.iter().any(|name| key.contains(name));
-        let is_address = is_named(&HOST_NAMES);
+        let (is_path, is_address) = holds_path_or_address(key);
         let hosts = hosts_in(text, is_address).into_iter().map(|host| CallHost { host, command: None });
         self.seen.hosts.extend(hosts);
         let trimmed = text.trim();
         if trimmed.contains("://") && !trimmed.to_ascii_lowercase().starts_with("file:") {
             return;
         }
-        let expected = is_named(&PATH_NAMES) && !is_address;
+        let expected = is_path && !is_address;
         let written_out = trimmed.starts_with(['/', '~', '.']);
         if trimmed.is_empty() || !expected && !written_out && trimmed.contains(char::is_whitespace) {
             return;
