@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::reduce::Argument;
 use super::table::Spec;
 use super::walk::{Run, Walk};
-use super::{AS_INSTALLED, Effect};
+use super::{Assumption, Effect};
 
 /// Files by which programs are chosen, and which: `python3.12` counts as `python`.
 #[rustfmt::skip]
@@ -63,7 +63,7 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
     let plain = run.name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let own = CHOSEN.iter().find(|(_, programs)| programs.contains(&plain)).map(|(files, _)| *files);
     let Some(found) = &walk.setting.choosers else {
-        walk.assume(AS_INSTALLED);
+        walk.assume(Assumption::AsInstalled);
         return true;
     };
     let chooses =
@@ -81,7 +81,7 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
         }
         None => {
             if walk.directory.is_some() {
-                walk.assume(AS_INSTALLED);
+                walk.assume(Assumption::AsInstalled);
             }
             true
         }
