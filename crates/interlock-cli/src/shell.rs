@@ -127,7 +127,7 @@ fn show(text: &str, analysis: &Analysis) -> String {
         }
     }
     for what in &analysis.assumes {
-        let _ = writeln!(out, "  {FAINT}assumes: {what}{RESET}");
+        let _ = writeln!(out, "  {FAINT}assumes: {}{RESET}", what.as_str());
     }
     out
 }

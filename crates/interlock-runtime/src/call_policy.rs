@@ -14,7 +14,7 @@ use interlock_core::call::{Call, Effect, Family, FileChange, lines_changed};
 use interlock_core::json::Json;
 use interlock_core::places::{Concern, PROJECT_SETTINGS, WORKFLOW_FILES, in_home, is_within};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
-use interlock_verifiers::shell::{AS_INSTALLED, Analysis, Choosers, GitBlame, GitPrograms, Setting, examine};
+use interlock_verifiers::shell::{Analysis, Assumption, Choosers, GitBlame, GitPrograms, Setting, examine};
 
 pub use interlock_verifiers::Ground;
 pub use interlock_verifiers::shell::{Executor, Words, covers};
@@ -266,7 +266,7 @@ impl Seen {
         let mut label = Effect::ReadOnly;
         for line in call.intent.commands.iter().take(LINES_MAX) {
             let (mut analysis, mut words) = examine(line, setting);
-            if analysis.assumes.contains(&AS_INSTALLED) {
+            if analysis.assumes.contains(&Assumption::AsInstalled) {
                 // Only now is it worth a look, and where to look is known as well.
                 let choosers = Some(choosers_for(&words, start, home));
                 (analysis, words) = examine(line, &Setting { choosers, ..setting.clone() });

@@ -6,12 +6,9 @@ use super::reduce::Argument;
 use super::table::{self, Spec};
 use super::traits::Fact;
 use super::walk::{Run, Walk};
-use super::{Effect, GitBlame, GitPrograms, Hooks, git_config, programs};
+use super::{Assumption, Effect, GitBlame, GitPrograms, Hooks, git_config, programs};
 
 use Effect::{Destructive, Network, ReadOnly, Unknown, Write};
-
-/// What is taken for granted where nobody read the repository's configuration.
-const PLAIN: &str = "plain repository";
 
 /// The strategies that git itself has.
 const STRATEGIES: [&str; 7] = ["ort", "recursive", "resolve", "octopus", "ours", "subtree", "theirs"];
@@ -25,7 +22,7 @@ const LOCAL_TASKS: [&str; 9] = [
 /// Runs `git`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     match &walk.setting.git {
-        None => walk.assume(PLAIN),
+        None => walk.assume(Assumption::PlainRepository),
         Some(GitPrograms { always: Some(setting), .. }) => {
             let blame = GitBlame::Program(setting.clone());
             walk.blame(Unknown, run.name, &run.span, blame);

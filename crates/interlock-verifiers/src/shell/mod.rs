@@ -147,7 +147,7 @@ pub struct Analysis {
     /// The effects with their causes, in the order of the text.
     pub causes: Vec<Cause>,
     /// What the analysis takes for granted.
-    pub assumes: Vec<&'static str>,
+    pub assumes: Vec<Assumption>,
 }
 
 /// Which shell reads the line.
@@ -189,8 +189,24 @@ pub struct Setting {
     pub choosers: Option<Choosers>,
 }
 
-/// What is taken for granted where a program is asked for its version and nobody looked who answers.
-pub const AS_INSTALLED: &str = "programs as installed";
+/// What is taken for granted where nobody looked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Assumption {
+    /// The configuration of the repository names no programs.
+    PlainRepository,
+    /// A program that is asked for its version is the installed one.
+    AsInstalled,
+}
+
+impl Assumption {
+    /// The words for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Assumption::PlainRepository => "plain repository",
+            Assumption::AsInstalled => "programs as installed",
+        }
+    }
+}
 
 /// Files of a project by which version managers run programs that are not among the installed ones.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -270,7 +286,7 @@ impl Analysis {
                 )
             })
             .collect();
-        let assumes: Vec<String> = self.assumes.iter().map(|what| quote(what)).collect();
+        let assumes: Vec<String> = self.assumes.iter().map(|what| quote(what.as_str())).collect();
         let assumes = if assumes.is_empty() { String::new() } else { format!(",\"assumes\":[{}]", assumes.join(",")) };
         format!("{{\"label\":\"{}\",\"effects\":[{}]{assumes}}}", self.label, effects.join(","))
     }

@@ -10,7 +10,7 @@ use interlock_core::places::{CHOOSERS, Chooser};
 use super::reduce::Argument;
 use super::table::Spec;
 use super::walk::{Run, Walk};
-use super::{AS_INSTALLED, Effect};
+use super::{Assumption, Effect};
 
 /// Whether a program is asked for its version or for help, and for nothing else.
 pub(super) fn is_asked(arguments: &[Argument], entries: &[Arc<Spec>]) -> bool {
@@ -35,7 +35,7 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
     let chooses = |chooser: &&Chooser| chooser.programs.contains(&plain);
     let is_chosen = CHOOSERS.iter().any(|chooser| chooses(&chooser));
     let Some(found) = &walk.setting.choosers else {
-        walk.assume(AS_INSTALLED);
+        walk.assume(Assumption::AsInstalled);
         return true;
     };
     let is_there = |chooser: &&Chooser| found.files.iter().any(|file| file == chooser.file);
@@ -53,7 +53,7 @@ pub(super) fn answers(walk: &mut Walk<'_, '_>, run: &Run<'_>, entries: &[Arc<Spe
         }
         None => {
             if walk.directory.is_some() {
-                walk.assume(AS_INSTALLED);
+                walk.assume(Assumption::AsInstalled);
             }
             true
         }

@@ -11,7 +11,9 @@ use super::reduce::{self, Argument};
 use super::syntax::{Assignment, Command, CommandKind, Redirect, RedirectKind, Script, Word};
 use super::traits::Fact;
 use super::values::Values;
-use super::{Analysis, Cause, Effect, Executor, GitBlame, Setting, TEXT_BYTES_MAX, effort, environment, jobs};
+use super::{
+    Analysis, Assumption, Cause, Effect, Executor, GitBlame, Setting, TEXT_BYTES_MAX, effort, environment, jobs,
+};
 use crate::fuel::Fuel;
 
 /// How deep texts may stand in texts: `bash -c "bash -c …"`.
@@ -60,7 +62,7 @@ pub(super) fn classify(
 #[derive(Debug)]
 pub(super) struct Findings {
     pub(super) causes: Vec<Cause>,
-    assumes: Vec<&'static str>,
+    assumes: Vec<Assumption>,
     fuel: u32,
     /// Work was refused because the fuel did not last.
     ran_out: bool,
@@ -285,7 +287,7 @@ impl<'s> Walk<'s, '_> {
     }
 
     /// Says what is taken for granted.
-    pub(super) fn assume(&mut self, what: &'static str) {
+    pub(super) fn assume(&mut self, what: Assumption) {
         if !self.findings.assumes.contains(&what) {
             self.findings.assumes.push(what);
         }

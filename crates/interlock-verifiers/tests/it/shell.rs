@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use interlock_core::bundle::ShellSettings;
 use interlock_core::call::Effect;
 use interlock_verifiers::shell::{
-    Analysis, Commands, Executor, GitBlame, GitPrograms, Hooks, Setting, TEXT_BYTES_MAX, classify,
+    Analysis, Assumption, Commands, Executor, GitBlame, GitPrograms, Hooks, Setting, TEXT_BYTES_MAX, classify,
 };
 
 fn setting() -> Setting {
@@ -308,7 +308,7 @@ fn a_repository_that_names_programs_makes_git_unknown() {
     let with = |line: &str, git: Option<GitPrograms>| classify(line, &Setting { git, ..setting() });
     let plain = GitPrograms::default;
     assert_eq!(with("git status", None).label, Effect::ReadOnly);
-    assert_eq!(with("git status", None).assumes, ["plain repository"]);
+    assert_eq!(with("git status", None).assumes, [Assumption::PlainRepository]);
     assert_eq!(with("git status", Some(plain())).label, Effect::ReadOnly);
     assert!(with("git status", Some(plain())).assumes.is_empty());
     let always = GitPrograms { always: Some("core.fsmonitor".to_owned()), ..plain() };
