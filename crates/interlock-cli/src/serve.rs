@@ -13,6 +13,7 @@ use std::time::Duration;
 use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
+use interlock_core::rule::shell_quoted;
 use interlock_core::{Code, visible};
 use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destinations, LedgerOutbox, Newest, Schedule,
@@ -483,10 +484,8 @@ fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
 
 /// A word that a shell reads as it is.
 pub(crate) fn shell_word(text: &str) -> String {
-    if text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/._-~".contains(&byte)) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
+    // In quotes it would be a name like any other.
+    text.strip_prefix("~/").map_or_else(|| shell_quoted(text), |rest| format!("~/{}", shell_quoted(rest)))
 }
 
 fn welcome(ready: &Ready, address: SocketAddr, json: bool) -> String {

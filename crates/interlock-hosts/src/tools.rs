@@ -5,6 +5,7 @@
 
 use interlock_core::call::{Call, Family, FileChange, Intent, McpTool, lines_changed};
 use interlock_core::json::Json;
+use interlock_core::rule::shell_quoted;
 
 use crate::{names, patch};
 
@@ -245,20 +246,11 @@ fn command(value: &Json) -> Option<String> {
     match value {
         Json::String(line) => Some(line.clone()),
         Json::Array(words) if !words.is_empty() => {
-            let words: Option<Vec<String>> = words.iter().map(|word| Some(quoted(word.as_str()?))).collect();
+            let words: Option<Vec<String>> = words.iter().map(|word| Some(shell_quoted(word.as_str()?))).collect();
             Some(words?.join(" "))
         }
         Json::Null | Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_) => None,
     }
-}
-
-/// One word of a command line, quoted where a shell would read something else.
-pub(crate) fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(plain) && !word.contains('=') {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// A text that names something.

@@ -349,17 +349,7 @@ impl Verdict {
 
 /// A number as a header, in one allocation; the conversion of the library takes two.
 fn decimal(number: u32) -> HeaderValue {
-    let (mut digits, mut left, mut length) = ([0; 10], number, 0_usize);
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0'.saturating_add(u8::try_from(left % 10).unwrap_or(0));
-        left /= 10;
-        length = length.saturating_add(1);
-        if left == 0 {
-            break;
-        }
-    }
-    let (_, digits) = digits.split_at(digits.len().saturating_sub(length));
-    HeaderValue::from_bytes(digits).unwrap_or_else(|_| HeaderValue::from(number))
+    HeaderValue::from_str(itoa::Buffer::new().format(number)).unwrap_or_else(|_| HeaderValue::from(number))
 }
 
 impl Service {

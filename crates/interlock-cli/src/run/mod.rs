@@ -29,6 +29,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interlock_core::json::{Value, quote};
+use interlock_core::rule::shell_quoted;
 use interlock_core::visible;
 use interlock_hosts::Host;
 use interlock_hosts::settings::{Base, Part, Scope, places, uninstall};
@@ -237,14 +238,7 @@ fn agents_json(project: &str, bodies: &[String]) -> String {
 
 /// A word as a shell reads it, if every character of it shows.
 fn shell_word(text: &str) -> Option<String> {
-    if text.is_empty() || !text.chars().all(interlock_core::is_visible) {
-        return None;
-    }
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte);
-    if text.bytes().all(plain) {
-        return Some(text.to_owned());
-    }
-    Some(format!("'{}'", text.replace('\'', "'\\''")))
+    (!text.is_empty() && text.chars().all(interlock_core::is_visible)).then(|| shell_quoted(text))
 }
 
 /// `30s`, `15m`, `1h`, `2d` in seconds.

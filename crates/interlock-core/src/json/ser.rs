@@ -174,18 +174,7 @@ fn specials(word: u64) -> u64 {
 }
 
 fn append_number(out: &mut Vec<u8>, number: u64) {
-    let (mut digits, mut left, mut length) = ([0; 20], number, 0_usize);
-    for digit in digits.iter_mut().rev() {
-        // A remainder of ten has one digit.
-        *digit = b'0' | u8::try_from(left % 10).unwrap_or(0);
-        left /= 10;
-        length = length.saturating_add(1);
-        if left == 0 {
-            break;
-        }
-    }
-    let (_, digits) = digits.split_at(digits.len().saturating_sub(length));
-    out.extend_from_slice(digits);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 fn append_signed(out: &mut Vec<u8>, number: i64) {

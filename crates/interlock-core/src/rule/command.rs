@@ -17,6 +17,15 @@ pub struct CommandLine {
     pub is_understood: bool,
 }
 
+/// A text as one word of a command line, in quotes where a shell would read something else.
+pub fn shell_quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:@%+,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// The most words a pattern may have.
 const WORDS_MAX: usize = 64;
 

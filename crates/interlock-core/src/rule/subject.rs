@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::command::CommandLine;
+use super::command::{CommandLine, shell_quoted};
 use super::pattern::fold_case;
 use super::{address, argument};
 use crate::action::ActionText;
@@ -171,7 +171,7 @@ impl Subject {
             Some(Content::Array(items)) => {
                 if may_hold(key, Meaning::CommandLine) {
                     // Its items may be lines; or all of them the words of one.
-                    let words = items.filter_map(|item| Some(quoted(item.as_str()?.text())));
+                    let words = items.filter_map(|item| Some(shell_quoted(item.as_str()?.text())));
                     let words: Vec<String> = words.collect();
                     self.add_line(reader, &words.join(" "));
                 }
@@ -326,11 +326,6 @@ fn mentioned_in(text: &str, mut found: impl FnMut(PathText)) {
         };
         path.into_iter().for_each(|path| found(path.within_text()));
     }
-}
-
-/// A text as one word of a command line.
-fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "'\\''"))
 }
 
 /// Names are compared without case and without blanks around them.

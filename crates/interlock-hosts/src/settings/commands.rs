@@ -139,7 +139,7 @@ fn split_words(line: &str) -> Option<Vec<String>> {
 mod tests {
     use super::super::{Scope, Wanted, install, places};
     use super::*;
-    use crate::tools::quoted;
+    use interlock_core::rule::shell_quoted;
 
     #[test]
     fn what_is_installed_is_found_as_it_was_wanted() {
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn words_are_split_as_they_are_quoted() {
         for words in [vec!["a", "b c", "it's", "'", ""], vec!["$x", "\\", "`", "\"\""], vec!["plain"]] {
-            let line = words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+            let line = words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ");
             assert_eq!(
                 split_words(&line).as_deref(),
                 Some(words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>().as_slice())

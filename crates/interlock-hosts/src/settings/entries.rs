@@ -1,12 +1,12 @@
 //! Our entries in files of JSON: how they are written, and how they are known again.
 
 use interlock_core::json::Json;
+use interlock_core::rule::shell_quoted;
 
 use super::place::hooked;
 use super::surgery::{self, Step};
 use super::{Installed, Part, Problem, Wanted};
 use crate::event::Host;
-use crate::tools::quoted;
 
 /// Whether the values can be written down so that every reader understands the same.
 pub(super) fn check(wanted: &Wanted) -> Result<(), Problem> {
@@ -115,7 +115,14 @@ fn group(host: Host, event: &str, wanted: &Wanted) -> String {
     let Wanted { binary, timeout_s, .. } = wanted;
     let words = words(host, wanted);
     let line = || {
-        json(&[&[binary.as_str()], &words[..]].concat().iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "))
+        json(
+            &[&[binary.as_str()], &words[..]]
+                .concat()
+                .iter()
+                .map(|word| shell_quoted(word))
+                .collect::<Vec<_>>()
+                .join(" "),
+        )
     };
     let about_tools = event.contains("Tool");
     let matcher = if about_tools { "\"matcher\": \"*\", " } else { "" };
