@@ -100,14 +100,24 @@ pub(crate) fn unknown_workflow() -> Refusal {
 }
 
 impl Service {
-    /// Whether there is a workflow under an id.
+    /// Whether there is a workflow under an id that a run can be started with.
     pub(crate) fn check_registered(&self, id: &str) -> Result<(), Refusal> {
         // No id is longer; what is, is not looked up.
         if id.chars().count() > NAME_CHARS_MAX {
             return Err(unknown_workflow());
         }
-        let found = self.gate.ledger().workflow(&nfc(id)).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        found.map(drop).ok_or_else(unknown_workflow)
+        let id = nfc(id);
+        let found = self.gate.ledger().workflow(&id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        found.ok_or_else(unknown_workflow)?;
+        // What cannot be read is refused where a run would be started with it.
+        let found = self.gate.registered(&id).ok().flatten();
+        match found.and_then(|(_, workflow)| workflow.unenforced()) {
+            None => Ok(()),
+            Some(setting) => {
+                let message = format!("nothing enforces `{setting}` yet: register the workflow again without it");
+                Err(Refusal::new(Code::ConfigInvalid, message))
+            }
+        }
     }
 }
 

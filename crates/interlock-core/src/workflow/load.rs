@@ -1,4 +1,5 @@
-//! From a text to a workflow with every name resolved, or to all that is wrong with the text.
+//! From a text to a workflow with every name resolved, or to all that is wrong with the text. What is found right here is
+//! built by the reader of canonical texts.
 //!
 //! | to find | look in |
 //! |---|---|
@@ -35,17 +36,11 @@ use self::fields::Reader;
 use self::problem::{Path, Problems};
 use self::suggest::Suggester;
 use super::definition::Workflow;
-use crate::digest::Digest;
+use super::read::{CANONICAL_BYTES_MAX, DEPTH_MAX, VALUES_MAX};
 use crate::json;
 
 /// The most bytes of a text.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
-/// The most bytes of the canonical text, where a character may take six times what it takes in YAML.
-pub const CANONICAL_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// The most values in a document.
-pub const VALUES_MAX: usize = 200_000;
-/// A value at this depth is refused; the document has depth 0.
-pub const DEPTH_MAX: usize = 32;
 /// The most states.
 pub const STATES_MAX: usize = 10_000;
 /// The most rows of one event.
@@ -148,20 +143,8 @@ pub struct Loaded {
 /// assert_eq!(first.help.as_deref(), Some("did you mean `done`?"));
 /// ```
 pub fn load(text: &str, format: Format, limits: &Limits) -> Result<Loaded, Vec<Problem>> {
-    load_within(text, format, &limits.capped())
-}
-
-impl Workflow {
-    /// Loads the canonical text of a workflow again: the same workflow, with the same digest.
-    pub fn from_text(canonical: &str) -> Result<Workflow, Vec<Problem>> {
-        let limits = Limits { bytes: CANONICAL_BYTES_MAX, ..Limits::MAX };
-        load_within(canonical, Format::Json, &limits).map(|loaded| loaded.workflow)
-    }
-}
-
-fn load_within(text: &str, format: Format, limits: &Limits) -> Result<Loaded, Vec<Problem>> {
     let mut reader = Reader { problems: Problems::default(), suggester: Suggester::new() };
-    let workflow = read(text, format, limits, &mut reader);
+    let workflow = read(text, format, &limits.capped(), &mut reader);
     let Problems { errors, warnings } = reader.problems;
     match workflow {
         Some(workflow) if errors.is_empty() => Ok(Loaded { workflow, warnings: warnings.finish(text) }),
@@ -185,13 +168,23 @@ fn read(text: &str, format: Format, limits: &Limits, reader: &mut Reader) -> Opt
         Format::Yaml => from_yaml::read(text, limits, errors),
         Format::Toml => from_toml::read(text, limits, errors),
     }?;
-    let mut workflow = document::read(&tree, limits, reader)?;
-    workflow.text = tree.to_json().canonical();
-    workflow.digest = Digest::of(&[&workflow.text]);
-    if workflow.text.len() > CANONICAL_BYTES_MAX {
-        reader.error(&(0..0), &Path::Root, format!("the canonical text has more than {CANONICAL_BYTES_MAX} bytes"));
+    document::check(&tree, limits, reader);
+    if !reader.problems.errors.is_empty() {
+        return None;
     }
-    Some(workflow)
+    let canonical = tree.to_json().canonical();
+    if canonical.len() > CANONICAL_BYTES_MAX {
+        reader.error(&(0..0), &Path::Root, format!("the canonical text has more than {CANONICAL_BYTES_MAX} bytes"));
+        return None;
+    }
+    // What entries are read by builds the workflow, so what was started is what is read again later.
+    match Workflow::from_text(&canonical) {
+        Ok(workflow) => Some(workflow),
+        Err(error) => {
+            reader.error(&(0..0), &Path::Root, format!("this cannot be a workflow: {error}"));
+            None
+        }
+    }
 }
 
 #[cfg(test)]

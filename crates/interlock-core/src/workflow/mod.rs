@@ -9,6 +9,7 @@
 //! | the ways a run can go, the shortest to a place | `ways.rs`, `endings.rs` |
 //! | which calls a state lets pass, where unknown code can run | `permits.rs`, `command_set.rs` |
 //! | what may be asked about all runs, and the answer | `property.rs`, `proof.rs` |
+//! | the canonical text into that | `read.rs` |
 //! | JSON, YAML or TOML into that, or everything that is wrong with a text | `load.rs` |
 //! | what a run knows, whether a guard holds for it | `context.rs`, `guard.rs` |
 //! | where an agent stands, and what its calls left behind | `run.rs` |
@@ -33,6 +34,7 @@ mod proof;
 #[cfg(test)]
 mod proof_tests;
 mod property;
+mod read;
 mod rehearsal;
 mod run;
 mod satisfy;
@@ -45,14 +47,14 @@ pub use command_set::CommandSet;
 pub use context::Context;
 pub use definition::{
     AfterFinal, Edge, Fact, Field, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind,
-    TRANSITIONS_MAX, ToolPattern, Workflow,
+    TRANSITIONS_MAX, ToolPattern, UNENFORCED, Workflow,
 };
-pub use guard::OBSERVED;
+pub use guard::{OBSERVED, OBSERVED_ROOTS};
 pub use hosts::{Forebear, HostSeen, Lineage, check_host};
 pub use load::{
-    CANONICAL_BYTES_MAX, COUNT_MAX, DEPTH_MAX, EVENTS_MAX, FACTS_MAX, FIELD_PARTS_MAX, Format, GUARDS_MAX,
-    LINE_BYTES_MAX, LIST_ITEMS_MAX, Limits, Loaded, NAME_CHARS_MAX, PROBLEMS_MAX, PROSE_BYTES_MAX, Problem,
-    ROW_GUARDS_MAX, ROWS_MAX, STATES_MAX, TEXT_BYTES_MAX, TRANSITIONS_CEILING, VALUES_MAX, document, load, locate,
+    COUNT_MAX, EVENTS_MAX, FACTS_MAX, FIELD_PARTS_MAX, Format, GUARDS_MAX, LINE_BYTES_MAX, LIST_ITEMS_MAX, Limits,
+    Loaded, NAME_CHARS_MAX, PROBLEMS_MAX, PROSE_BYTES_MAX, Problem, ROW_GUARDS_MAX, ROWS_MAX, STATES_MAX,
+    TEXT_BYTES_MAX, TRANSITIONS_CEILING, document, load, locate,
 };
 pub use machine::{
     CONTEXT_BYTES_MAX, CallAsked, CallBegun, CallEnded, Refusal, Step, TransitionAsked, WayOut, begin_call, check_call,
@@ -62,6 +64,7 @@ pub use machine::{
 pub use permits::{CommandJudge, Opaque, Reach};
 pub use proof::{Answer, Proof, prove};
 pub use property::{FORMS, Property, PropertyError, nearest};
+pub use read::{CANONICAL_BYTES_MAX, DEPTH_MAX, VALUES_MAX};
 pub use rehearsal::{Done, LineJudge, Rehearsal};
 pub use run::{
     Allowance, CALL_MS_MAX, Ended, FinishedCall, Grant, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, Parked, Position,

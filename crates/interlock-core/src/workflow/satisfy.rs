@@ -8,7 +8,7 @@
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::definition::{Edge, Fact, Guard, GuardId, Operator, Source, Workflow};
+use super::definition::{Edge, Fact, Guard, GuardId, Operator, Workflow};
 use super::guard::OBSERVED;
 use super::run::{Seen, SeenCommand, SeenTool};
 use crate::digest::Digest;
@@ -29,18 +29,6 @@ impl Fuel {
 
 /// The largest exponent of a constant that is written out to find a number beside it.
 const EXPONENT_MAX: u64 = 1_000;
-
-impl Guard {
-    /// Whether it rests on what Interlock saw itself, not on what an agent says.
-    pub fn is_observed(&self) -> bool {
-        self.source == Source::Observed || self.field.first().is_some_and(|root| root == OBSERVED)
-    }
-
-    /// Whether it believes only what was observed and looks where nothing of the kind is: it never finds anything.
-    pub(crate) fn is_blind(&self) -> bool {
-        self.source == Source::Observed && self.field.first().is_none_or(|root| root != OBSERVED)
-    }
-}
 
 /// A guard that is to hold, or to fail.
 #[derive(Debug, Clone, Copy)]
@@ -331,6 +319,7 @@ fn between(left: &str, right: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workflow::Source;
 
     fn guard(op: Operator, value: &str) -> Guard {
         let value = (!value.is_empty()).then(|| number(value).expect("a value"));

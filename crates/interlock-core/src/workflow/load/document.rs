@@ -1,15 +1,12 @@
 //! The fields of the document itself.
 
-use std::collections::BTreeMap;
-
 use super::fields::{Fields, Reader};
-use super::guards::{self, GuardTable};
-use super::node::{Node, members_to_json};
+use super::guards::GuardTable;
+use super::node::Node;
 use super::problem::{Path, quoted};
 use super::{Limits, graph, states};
-use crate::digest::Digest;
-use crate::json::Json;
-use crate::workflow::definition::{AfterFinal, Fact, StateId, TRANSITIONS_MAX, Workflow};
+use crate::workflow::definition::{AfterFinal, TRANSITIONS_MAX};
+use crate::workflow::guard::{OBSERVED, OBSERVED_ROOTS};
 
 /// The most commands whose results are observed under a name.
 pub const FACTS_MAX: usize = 64;
@@ -19,8 +16,6 @@ pub const PROSE_BYTES_MAX: usize = 64 * 1024;
 pub const LINE_BYTES_MAX: usize = 4 * 1024;
 /// The most that `max_transitions` may say.
 pub const TRANSITIONS_CEILING: u32 = 100_000;
-/// The root of the context that belongs to what Interlock saw itself.
-pub(super) const OBSERVED: &str = "observed";
 
 #[rustfmt::skip]
 const KNOWN: &[&str] = &[
@@ -28,48 +23,37 @@ const KNOWN: &[&str] = &[
     "max_transitions", "meta", "states",
 ];
 
-/// Reads the document. The workflow has no text and no digest yet; `None` only where an error was told of.
-pub(super) fn read(tree: &Node, limits: &Limits, reader: &mut Reader) -> Option<Workflow> {
+/// Tells of everything that is wrong with a document.
+pub(super) fn check(tree: &Node, limits: &Limits, reader: &mut Reader) {
     let path = &Path::Root;
-    let top = reader.object(tree, path)?;
+    let Some(top) = reader.object(tree, path) else { return };
     reader.known(top, path, KNOWN);
     editorial(top, reader);
-    let id = id(top, reader);
-    let description =
-        top.get("description").and_then(|node| reader.prose(node, &path.key("description"), PROSE_BYTES_MAX));
-    let after_final = after_final(top, reader);
-    let max_transitions = max_transitions(top, reader);
-    let context = context(top, reader);
+    id(top, reader);
+    if let Some(node) = top.get("description") {
+        reader.prose(node, &path.key("description"), PROSE_BYTES_MAX);
+    }
+    after_final(top, reader);
+    max_transitions(top, reader);
+    context(top, reader);
     let facts = facts(top, reader);
-    let mut guards = GuardTable::read(top, &facts, reader);
+    let mut guards = GuardTable::read(top, facts, reader);
     let states = states::read(top, limits, &mut guards, reader);
     let initial = initial(top, states.as_ref().map(|(names, _)| names.as_slice()), reader);
-    let (_, states) = states?;
-    graph::check(&states, initial, reader);
-    guards.warn_of_unused(reader);
-    Some(Workflow {
-        id,
-        description,
-        states: states.list,
-        initial: initial.unwrap_or(StateId(0)),
-        context: context.into(),
-        guards: guards.into_list(),
-        facts,
-        after_final,
-        max_transitions,
-        text: String::new(),
-        digest: Digest::of(&[]),
-    })
+    if let Some((_, states)) = states {
+        graph::check(&states, initial, reader);
+        guards.warn_of_unused(reader);
+    }
 }
 
-fn max_transitions(top: Fields<'_>, reader: &mut Reader) -> u32 {
-    let path = &Path::Root.key("max_transitions");
-    let absent = format!("leave the field out for {TRANSITIONS_MAX}");
-    let said = top.get("max_transitions").and_then(|node| reader.count(node, path, TRANSITIONS_CEILING, &absent));
-    said.unwrap_or(TRANSITIONS_MAX)
+fn max_transitions(top: Fields<'_>, reader: &mut Reader) {
+    if let Some(node) = top.get("max_transitions") {
+        let absent = format!("leave the field out for {TRANSITIONS_MAX}");
+        reader.count(node, &Path::Root.key("max_transitions"), TRANSITIONS_CEILING, &absent);
+    }
 }
 
-/// Fields that are checked and not kept: they stay in the canonical text alone.
+/// Fields that nothing reads again: they stay in the canonical text alone.
 fn editorial(top: Fields<'_>, reader: &mut Reader) {
     if let Some(node) = top.get("$schema") {
         reader.string(node, &Path::Root.key("$schema"));
@@ -87,21 +71,20 @@ fn editorial(top: Fields<'_>, reader: &mut Reader) {
     }
 }
 
-fn id(top: Fields<'_>, reader: &mut Reader) -> String {
+fn id(top: Fields<'_>, reader: &mut Reader) {
     let path = &Path::Root.key("id");
     let Some(node) = top.get("id") else {
         let help = "give the workflow a name: `id`".to_owned();
-        reader.error_with_help(&start_of(top), &Path::Root, "`id` is missing", help);
-        return String::new();
+        return reader.error_with_help(&start_of(top), &Path::Root, "`id` is missing", help);
     };
-    let Some(id) = reader.string(node, path) else { return String::new() };
-    reader.name(id, "a workflow", &node.span, path);
-    id.to_owned()
+    if let Some(id) = reader.string(node, path) {
+        reader.name(id, "a workflow", &node.span, path);
+    }
 }
 
-fn context(top: Fields<'_>, reader: &mut Reader) -> BTreeMap<String, Json> {
+fn context(top: Fields<'_>, reader: &mut Reader) {
     let path = &Path::Root.key("context");
-    let Some(fields) = top.get("context").and_then(|node| reader.object(node, path)) else { return BTreeMap::new() };
+    let Some(fields) = top.get("context").and_then(|node| reader.object(node, path)) else { return };
     if let Some(member) = fields.member(OBSERVED) {
         reader.error_with_help(
             &member.key_span,
@@ -110,41 +93,36 @@ fn context(top: Fields<'_>, reader: &mut Reader) -> BTreeMap<String, Json> {
             "choose another name".to_owned(),
         );
     }
-    members_to_json(fields.members)
 }
 
-fn facts(top: Fields<'_>, reader: &mut Reader) -> Vec<Fact> {
+/// The names of the facts. One with a problem is among them, so that guards on it are not called undefined.
+fn facts<'n>(top: Fields<'n>, reader: &mut Reader) -> Vec<&'n str> {
     let path = &Path::Root.key("facts");
     let Some(fields) = top.get("facts").and_then(|node| reader.object(node, path)) else { return Vec::new() };
     if fields.members.len() > FACTS_MAX {
         reader.error(fields.span, path, format!("more than {FACTS_MAX} facts"));
     }
-    let mut facts = Vec::new();
     for member in fields.members {
         let path = &path.key(&member.key);
         fact_name(&member.key, &member.key_span, path, reader);
-        let mut command = String::new();
-        if let Some(fact) = reader.object(&member.value, path) {
-            reader.known(fact, path, &["command"]);
-            match fact.get("command") {
-                Some(node) => command = reader.line(node, &path.key("command"), LINE_BYTES_MAX).unwrap_or_default(),
-                None => {
-                    let help = "say which command to observe: `command: \"pytest -q\"`".to_owned();
-                    reader.error_with_help(&member.key_span, path, "`command` is missing", help);
-                }
+        let Some(fact) = reader.object(&member.value, path) else { continue };
+        reader.known(fact, path, &["command"]);
+        match fact.get("command") {
+            Some(node) => reader.line(node, &path.key("command"), LINE_BYTES_MAX),
+            None => {
+                let help = "say which command to observe: `command: \"pytest -q\"`".to_owned();
+                reader.error_with_help(&member.key_span, path, "`command` is missing", help);
             }
         }
-        // A fact with a problem stays in the list, so that guards on it are not called undefined.
-        facts.push(Fact { name: member.key.clone(), command });
     }
-    facts
+    fields.members.iter().map(|member| member.key.as_str()).collect()
 }
 
 fn fact_name(name: &str, span: &core::ops::Range<usize>, path: &Path<'_>, reader: &mut Reader) {
     let shape = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
         && name.len() <= super::NAME_CHARS_MAX;
-    if guards::OBSERVED_ROOTS.contains(&name) {
+    if OBSERVED_ROOTS.contains(&name) {
         reader.error(span, path, format!("{} is observed anyway and cannot be declared", quoted(name)));
     } else if !shape {
         let help = "lower-case letters, digits and `_`, a letter first".to_owned();
@@ -153,7 +131,7 @@ fn fact_name(name: &str, span: &core::ops::Range<usize>, path: &Path<'_>, reader
 }
 
 /// The initial state, among those with these names; without names it is only looked whether something is said.
-fn initial(top: Fields<'_>, names: Option<&[&str]>, reader: &mut Reader) -> Option<StateId> {
+fn initial(top: Fields<'_>, names: Option<&[&str]>, reader: &mut Reader) -> Option<usize> {
     let path = &Path::Root.key("initial");
     let Some(node) = top.get("initial") else {
         let help = "say in which state a run begins: `initial`".to_owned();
@@ -164,16 +142,13 @@ fn initial(top: Fields<'_>, names: Option<&[&str]>, reader: &mut Reader) -> Opti
     states::resolve(name, names?, &node.span, path, reader)
 }
 
-fn after_final(top: Fields<'_>, reader: &mut Reader) -> AfterFinal {
+fn after_final(top: Fields<'_>, reader: &mut Reader) {
     let path = &Path::Root.key("after_final");
-    let Some(node) = top.get("after_final") else { return AfterFinal::Open };
-    let Some(word) = reader.string(node, path) else { return AfterFinal::Open };
-    let found = AfterFinal::parse(word);
-    if found.is_none() {
+    let Some(node) = top.get("after_final") else { return };
+    if reader.string(node, path).is_some_and(|word| AfterFinal::parse(word).is_none()) {
         let help = "`open` lifts the limits of phases, `closed` refuses every tool".to_owned();
         reader.error_with_help(&node.span, path, "expected `open` or `closed`", help);
     }
-    found.unwrap_or(AfterFinal::Open)
 }
 
 /// Where something is missing from a whole document: at its first character.

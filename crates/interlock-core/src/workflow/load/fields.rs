@@ -10,9 +10,16 @@ use crate::display::is_visible;
 /// The most characters of a name: of a workflow, a state, an event, a guard, a variable.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Fields that mean something elsewhere and nothing here so far.
-const NOT_YET: &[(&str, &str)] =
-    &[("interrupts", "interrupts are not supported yet"), ("fork", "forks are not supported yet")];
+/// Fields that mean something elsewhere and nothing here so far: what is said of one, and what to do.
+#[rustfmt::skip]
+const NOT_YET: &[(&str, &str, Option<&str>)] = &[
+    ("interrupts", "interrupts are not supported yet", None),
+    ("fork", "forks are not supported yet", None),
+    ("blocked_env", "`blocked_env` is refused: nothing keeps variables from commands yet",
+        Some("leave it out, and start the agent's host without these variables")),
+    ("env_overrides", "`env_overrides` is refused: nothing gives commands these variables yet",
+        Some("leave it out, and start the agent's host with these variables")),
+];
 
 /// Whatever reading needs besides the tree.
 #[derive(Debug)]
@@ -82,8 +89,8 @@ impl Reader {
     /// Tells of every member whose key is not among these.
     pub(super) fn known(&mut self, fields: Fields<'_>, path: &Path<'_>, known: &[&str]) {
         for member in fields.members {
-            if let Some((_, message)) = NOT_YET.iter().find(|(key, _)| *key == member.key) {
-                self.error(&member.key_span, &path.key(&member.key), *message);
+            if let Some((_, message, help)) = NOT_YET.iter().find(|(key, ..)| *key == member.key) {
+                self.error_with_help(&member.key_span, &path.key(&member.key), *message, help.map(str::to_owned));
             } else if !known.contains(&member.key.as_str()) {
                 let help = match self.suggester.help(&member.key, known.iter().copied()) {
                     Some(help) => help,
@@ -123,19 +130,18 @@ impl Reader {
     }
 
     /// A text for people: not blank, not longer than allowed.
-    pub(super) fn prose(&mut self, node: &Node, path: &Path<'_>, bytes_max: usize) -> Option<String> {
-        let text = self.string(node, path)?;
+    pub(super) fn prose(&mut self, node: &Node, path: &Path<'_>, bytes_max: usize) {
+        let Some(text) = self.string(node, path) else { return };
         if text.chars().all(|c| c.is_whitespace() || !is_visible(c)) {
             self.error_with_help(&node.span, path, "this text is blank", "leave the field out".to_owned());
         } else if text.len() > bytes_max {
             self.error(&node.span, path, format!("longer than {bytes_max} bytes"));
         }
-        Some(text.to_owned())
     }
 
     /// A command line: one line, not blank, nothing invisible in it.
-    pub(super) fn line(&mut self, node: &Node, path: &Path<'_>, bytes_max: usize) -> Option<String> {
-        let text = self.string(node, path)?;
+    pub(super) fn line(&mut self, node: &Node, path: &Path<'_>, bytes_max: usize) {
+        let Some(text) = self.string(node, path) else { return };
         if text.trim().is_empty() {
             self.error(&node.span, path, "this text is blank");
         } else if text.contains(['\n', '\r']) {
@@ -145,27 +151,23 @@ impl Reader {
         } else if text.len() > bytes_max {
             self.error(&node.span, path, format!("longer than {bytes_max} bytes"));
         }
-        Some(text.to_owned())
     }
 
     /// A whole number from 1; `absent` says what to do for no such number.
-    pub(super) fn count(&mut self, node: &Node, path: &Path<'_>, max: u32, absent: &str) -> Option<u32> {
+    pub(super) fn count(&mut self, node: &Node, path: &Path<'_>, max: u32, absent: &str) {
         let NodeValue::Number(number) = &node.value else {
-            self.wrong_type(node, path, &format!("a whole number from 1 to {max}"));
-            return None;
+            return self.wrong_type(node, path, &format!("a whole number from 1 to {max}"));
         };
         let value = number.as_number().and_then(|number| number.to_i128());
-        let found = value.and_then(|value| u32::try_from(value).ok()).filter(|value| (1..=max).contains(value));
-        if found.is_none() {
+        if !value.is_some_and(|value| (1..=i128::from(max)).contains(&value)) {
             let message = format!("expected a whole number from 1 to {max}");
             let help = (value == Some(0)).then(|| absent.to_owned());
             self.error_with_help(&node.span, path, message, help);
         }
-        found
     }
 
-    /// Whether a text can be a name; tells what is wrong otherwise.
-    pub(super) fn name(&mut self, name: &str, what: &str, span: &Range<usize>, path: &Path<'_>) -> bool {
+    /// Tells why a text can be no name.
+    pub(super) fn name(&mut self, name: &str, what: &str, span: &Range<usize>, path: &Path<'_>) {
         let wrong = if name.trim().is_empty() {
             "is blank"
         } else if name.chars().count() > NAME_CHARS_MAX {
@@ -175,9 +177,8 @@ impl Reader {
         } else if !name.chars().all(is_visible) {
             "has characters that cannot be seen"
         } else {
-            return true;
+            return;
         };
         self.error(span, path, format!("the name of {what} {wrong}"));
-        false
     }
 }

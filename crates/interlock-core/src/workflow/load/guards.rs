@@ -2,58 +2,54 @@
 
 use core::ops::Range;
 
-use super::document::OBSERVED;
 use super::fields::{Fields, Reader};
 use super::node::{Node, NodeValue};
 use super::problem::{Path, quoted};
-use crate::json::Json;
-use crate::workflow::definition::{Fact, Guard, GuardId, Operator, Source};
+use crate::workflow::definition::{Operator, Source};
+use crate::workflow::guard::{OBSERVED, OBSERVED_ROOTS};
 
 /// The most guards, named ones and ones written in place together.
 pub const GUARDS_MAX: usize = 20_000;
 /// The most keys in a guard's field.
 pub const FIELD_PARTS_MAX: usize = 16;
-/// What is observed without being declared.
-pub(super) const OBSERVED_ROOTS: &[&str] = &["files_changed", "last_command", "tools"];
 
-/// The guards of a workflow while it is read.
+/// The guards of a workflow while it is read. A guard is known by its number: named ones come first.
 #[derive(Debug)]
 pub(super) struct GuardTable<'n> {
-    list: Vec<Guard>,
+    count: usize,
     /// Of the named ones, in order: name, place, whether some edge uses it.
     named: Vec<(&'n str, Range<usize>, bool)>,
-    facts: Vec<String>,
+    facts: Vec<&'n str>,
 }
 
 impl<'n> GuardTable<'n> {
-    pub(super) fn read(top: Fields<'n>, facts: &[Fact], reader: &mut Reader) -> GuardTable<'n> {
-        let facts = facts.iter().map(|fact| fact.name.clone()).collect();
-        let mut table = GuardTable { list: Vec::new(), named: Vec::new(), facts };
+    pub(super) fn read(top: Fields<'n>, facts: Vec<&'n str>, reader: &mut Reader) -> GuardTable<'n> {
+        let mut table = GuardTable { count: 0, named: Vec::new(), facts };
         let path = &Path::Root.key("guards");
         let Some(fields) = top.get("guards").and_then(|node| reader.object(node, path)) else { return table };
         for member in fields.members {
             let path = &path.key(&member.key);
             reader.name(&member.key, "a guard", &member.key_span, path);
-            let guard = table.guard(&member.value, Some(&member.key), path, reader);
-            table.list.push(guard.unwrap_or_else(|| refused(&member.key)));
+            table.guard(&member.value, path, reader);
             table.named.push((&member.key, member.key_span.clone(), false));
         }
-        if table.list.len() > GUARDS_MAX {
+        table.count = table.named.len();
+        if table.count > GUARDS_MAX {
             reader.error(fields.span, path, format!("more than {GUARDS_MAX} guards"));
         }
         table
     }
 
     /// The guard an edge names, or the one that is written in its place.
-    pub(super) fn of_edge(&mut self, node: &Node, path: &Path<'_>, reader: &mut Reader) -> Option<GuardId> {
+    pub(super) fn of_edge(&mut self, node: &Node, path: &Path<'_>, reader: &mut Reader) -> Option<usize> {
         if matches!(node.value, NodeValue::Object(_)) {
-            let guard = self.guard(node, None, path, reader)?;
-            if self.list.len() >= GUARDS_MAX {
+            self.guard(node, path, reader)?;
+            if self.count >= GUARDS_MAX {
                 reader.error(&node.span, path, format!("more than {GUARDS_MAX} guards"));
                 return None;
             }
-            self.list.push(guard);
-            return u32::try_from(self.list.len().saturating_sub(1)).ok().map(GuardId);
+            self.count = self.count.saturating_add(1);
+            return Some(self.count.saturating_sub(1));
         }
         let NodeValue::String(name) = &node.value else {
             reader.wrong_type(node, path, "the name of a guard, or a guard");
@@ -63,7 +59,7 @@ impl<'n> GuardTable<'n> {
             if let Some((_, _, used)) = self.named.get_mut(found) {
                 *used = true;
             }
-            return u32::try_from(found).ok().map(GuardId);
+            return Some(found);
         }
         let near = reader.suggester.nearest(name, self.named.iter().map(|(name, _, _)| *name));
         if let Some((_, _, used)) = self.named.iter_mut().find(|(name, _, _)| Some(*name) == near) {
@@ -87,36 +83,20 @@ impl<'n> GuardTable<'n> {
         }
     }
 
-    pub(super) fn into_list(self) -> Vec<Guard> {
-        self.list
-    }
-
-    fn guard(&self, node: &Node, name: Option<&str>, path: &Path<'_>, reader: &mut Reader) -> Option<Guard> {
+    /// `None` where the guard says too little to be one.
+    fn guard(&self, node: &Node, path: &Path<'_>, reader: &mut Reader) -> Option<()> {
         let fields = reader.object(node, path)?;
         reader.known(fields, path, &["field", "op", "source", "value"]);
         let source = source(fields, path, reader);
         let field = self.field(fields, source, path, reader);
         let op = operator(fields, path, reader);
-        let value = op.and_then(|op| value(fields, op, path, reader));
-        let (field, op) = (field?, op?);
-        let observed = field.first().is_some_and(|root| root == OBSERVED);
-        Some(Guard {
-            name: name.map_or_else(|| format!("{} {op}", field.join(".")), str::to_owned),
-            field: field.into(),
-            op,
-            value,
-            // Nobody but Interlock can write there, so a guard on it believes nobody else, said or not.
-            source: if observed { Source::Observed } else { source.unwrap_or(Source::Context) },
-        })
+        if let Some(op) = op {
+            value(fields, op, path, reader);
+        }
+        field.zip(op).map(drop)
     }
 
-    fn field(
-        &self,
-        fields: Fields<'_>,
-        source: Option<Source>,
-        path: &Path<'_>,
-        reader: &mut Reader,
-    ) -> Option<Vec<String>> {
+    fn field(&self, fields: Fields<'_>, source: Option<Source>, path: &Path<'_>, reader: &mut Reader) -> Option<()> {
         let Some(node) = fields.get("field") else {
             let help = "say which value of the context is compared: `field`".to_owned();
             reader.error_with_help(&start_of(fields), path, "`field` is missing", help);
@@ -124,7 +104,7 @@ impl<'n> GuardTable<'n> {
         };
         let path = &path.key("field");
         let text = reader.string(node, path)?;
-        let parts: Vec<String> = text.split('.').map(str::to_owned).collect();
+        let parts: Vec<&str> = text.split('.').collect();
         if text.trim().is_empty() {
             reader.error(&node.span, path, "the field is blank");
             return None;
@@ -137,7 +117,7 @@ impl<'n> GuardTable<'n> {
         if parts.len() > FIELD_PARTS_MAX {
             reader.error(&node.span, path, format!("the field has more than {FIELD_PARTS_MAX} parts"));
         }
-        let observed = parts.first().is_some_and(|root| root == OBSERVED);
+        let observed = parts.first() == Some(&OBSERVED);
         match source {
             Some(Source::Observed) if !observed => {
                 let help = format!("what is observed stands under `observed`: {}", self.observable());
@@ -150,13 +130,12 @@ impl<'n> GuardTable<'n> {
             _ if observed => self.observed(node, &parts, path, reader),
             _ => {}
         }
-        Some(parts)
+        Some(())
     }
 
     /// Tells of a field under `observed` at which nothing will ever stand.
-    fn observed(&self, node: &Node, parts: &[String], path: &Path<'_>, reader: &mut Reader) {
-        let parts: Vec<&str> = parts.iter().skip(1).map(String::as_str).collect();
-        let (message, help) = match parts.as_slice() {
+    fn observed(&self, node: &Node, parts: &[&str], path: &Path<'_>, reader: &mut Reader) {
+        let (message, help) = match parts.get(1..).unwrap_or_default() {
             ["last_command"] | ["last_command", "exit_code" | "command_digest"] => return,
             ["tools"] | ["tools", _] | ["tools", _, "ok" | "count"] => return,
             ["files_changed"] => return,
@@ -186,27 +165,16 @@ impl<'n> GuardTable<'n> {
     }
 
     fn is_fact(&self, name: &str) -> bool {
-        self.facts.iter().any(|fact| fact == name)
+        self.facts.contains(&name)
     }
 
     fn observables(&self) -> impl Iterator<Item = &str> {
-        OBSERVED_ROOTS.iter().copied().chain(self.facts.iter().map(String::as_str))
+        OBSERVED_ROOTS.into_iter().chain(self.facts.iter().copied())
     }
 
     /// What can be observed, for a message.
     fn observable(&self) -> String {
         self.observables().take(20).map(|name| quoted(&format!("{OBSERVED}.{name}"))).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// Keeps the places of the other guards; never part of a workflow that loads.
-fn refused(name: &str) -> Guard {
-    Guard {
-        name: name.to_owned(),
-        field: Vec::new().into(),
-        op: Operator::Exists,
-        value: None,
-        source: Source::Observed,
     }
 }
 
@@ -254,7 +222,7 @@ fn operator(fields: Fields<'_>, path: &Path<'_>, reader: &mut Reader) -> Option<
     found
 }
 
-fn value(fields: Fields<'_>, op: Operator, path: &Path<'_>, reader: &mut Reader) -> Option<Json> {
+fn value(fields: Fields<'_>, op: Operator, path: &Path<'_>, reader: &mut Reader) {
     let member = fields.member("value");
     let (fits, expected): (fn(&NodeValue) -> bool, _) = match op {
         Operator::Exists | Operator::NotExists => {
@@ -263,7 +231,7 @@ fn value(fields: Fields<'_>, op: Operator, path: &Path<'_>, reader: &mut Reader)
                 let message = format!("`{op}` takes no value");
                 reader.error_with_help(&member.key_span, &path.key("value"), message, help);
             }
-            return None;
+            return;
         }
         Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
             (|value| matches!(value, NodeValue::Number(_)), "a number")
@@ -277,8 +245,7 @@ fn value(fields: Fields<'_>, op: Operator, path: &Path<'_>, reader: &mut Reader)
     };
     let Some(member) = member else {
         let message = format!("`{op}` needs a value");
-        reader.error_with_help(&start_of(fields), path, message, format!("`value`: {expected}"));
-        return None;
+        return reader.error_with_help(&start_of(fields), path, message, format!("`value`: {expected}"));
     };
     if !fits(&member.value.value) && !member.value.is_refused() {
         let message = format!("`{op}` needs {expected}, found {}", shown(&member.value));
@@ -286,7 +253,6 @@ fn value(fields: Fields<'_>, op: Operator, path: &Path<'_>, reader: &mut Reader)
             .then(|| "null counts as absent: use `exists` or `not_exists`".to_owned());
         reader.error_with_help(&member.value.span, &path.key("value"), message, help);
     }
-    Some(member.value.to_json())
 }
 
 fn shown(node: &Node) -> &'static str {

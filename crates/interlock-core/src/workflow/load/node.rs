@@ -4,7 +4,6 @@
 //! does not depend on the format, nor on the order in which somebody wrote the members.
 
 use core::ops::Range;
-use std::collections::BTreeMap;
 
 use super::Limits;
 use super::problem::{Found, Path, quoted};
@@ -102,11 +101,9 @@ impl Node {
             NodeValue::Number(number) => number.clone(),
             NodeValue::String(text) => Json::String(text.clone()),
             NodeValue::Array(items) => Json::Array(items.iter().map(Node::to_json).collect()),
-            NodeValue::Object(members) => Json::Object(members_to_json(members)),
+            NodeValue::Object(members) => {
+                Json::Object(members.iter().map(|member| (member.key.clone(), member.value.to_json())).collect())
+            }
         }
     }
-}
-
-pub(super) fn members_to_json(members: &[Member]) -> BTreeMap<String, Json> {
-    members.iter().map(|member| (member.key.clone(), member.value.to_json())).collect()
 }

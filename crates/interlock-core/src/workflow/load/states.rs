@@ -9,13 +9,13 @@ use super::fields::{Fields, Reader};
 use super::guards::GuardTable;
 use super::node::{Member, Node, NodeValue};
 use super::problem::{Path, quoted};
-use crate::workflow::definition::{Edge, GuardId, Outcome, State, StateId, StateKind, ToolPattern};
+use crate::workflow::definition::{Outcome, ToolPattern};
 
 /// The most events of one state.
 pub const EVENTS_MAX: usize = 256;
 /// The most guards of one row.
 pub const ROW_GUARDS_MAX: usize = 32;
-/// The most items of a list of tools, commands or variables.
+/// The most items of a list of tools or commands.
 pub const LIST_ITEMS_MAX: usize = 1_024;
 /// The most that a limit of a state may say.
 pub const COUNT_MAX: u32 = 1_000_000;
@@ -25,14 +25,23 @@ const KNOWN_FINAL: &[&str] = &["instructions", "outcome", "requires_approval", "
 /// What any other state may say, beside `type` and `outcome`.
 #[rustfmt::skip]
 const KNOWN_ACTIVE: &[&str] = &[
-    "allowed_commands", "allowed_tools", "blocked_env", "disallowed_tools", "env_overrides", "instructions",
-    "max_edit_lines", "max_files_per_state", "max_iterations", "on", "outcome", "requires_approval", "type",
+    "allowed_commands", "allowed_tools", "disallowed_tools", "instructions", "max_edit_lines", "max_files_per_state",
+    "max_iterations", "on", "outcome", "requires_approval", "type",
 ];
+
+/// What of a state is needed to see where runs can go.
+#[derive(Debug)]
+pub(super) struct Outline<'n> {
+    pub(super) name: &'n str,
+    pub(super) is_final: bool,
+    /// Where its ways lead, by place.
+    pub(super) targets: Vec<usize>,
+}
 
 /// The states that were read.
 #[derive(Debug)]
-pub(super) struct States {
-    pub(super) list: Vec<State>,
+pub(super) struct States<'n> {
+    pub(super) list: Vec<Outline<'n>>,
     /// Where each state's name stands.
     pub(super) places: Vec<Range<usize>>,
     /// States with an edge whose target nobody can guess. What they reach is not known.
@@ -47,7 +56,7 @@ pub(super) fn read<'n>(
     limits: &Limits,
     guards: &mut GuardTable<'n>,
     reader: &mut Reader,
-) -> Option<(Vec<&'n str>, States)> {
+) -> Option<(Vec<&'n str>, States<'n>)> {
     let path = &Path::Root.key("states");
     let Some(node) = top.get("states") else {
         let at = top.span.start..top.span.start.saturating_add(1);
@@ -70,9 +79,11 @@ pub(super) fn read<'n>(
     for member in fields.members {
         let path = &path.key(&member.key);
         reader.name(&member.key, "a state", &member.key_span, path);
-        let mut one = OneState { names: &names, limits, guards: &mut *guards, reader: &mut *reader, astray: false };
-        states.list.push(one.read(member, path));
+        let (guards, reader) = (&mut *guards, &mut *reader);
+        let mut one = OneState { names: &names, limits, guards, reader, targets: Vec::new(), astray: false };
+        let is_final = one.read(member, path);
         states.astray.push(one.astray);
+        states.list.push(Outline { name: &member.key, is_final, targets: one.targets });
         states.places.push(member.key_span.clone());
     }
     Some((names, states))
@@ -85,15 +96,14 @@ pub(super) fn resolve(
     span: &Range<usize>,
     path: &Path<'_>,
     reader: &mut Reader,
-) -> Option<StateId> {
-    let id = |position: usize| u32::try_from(position).ok().map(StateId);
+) -> Option<usize> {
     if let Ok(found) = names.binary_search(&name) {
-        return id(found);
+        return Some(found);
     }
     let near = reader.suggester.nearest(name, names.iter().copied());
     let help = near.map(super::suggest::did_you_mean);
     reader.error_with_help(span, path, format!("there is no state {}", quoted(name)), help);
-    names.binary_search(&near?).ok().and_then(id)
+    names.binary_search(&near?).ok()
 }
 
 fn warn_of_case(members: &[Member], path: &Path<'_>, reader: &mut Reader) {
@@ -119,96 +129,67 @@ struct OneState<'r, 'n, 't> {
     limits: &'r Limits,
     guards: &'r mut GuardTable<'t>,
     reader: &'r mut Reader,
+    targets: Vec<usize>,
     astray: bool,
 }
 
 impl OneState<'_, '_, '_> {
-    fn read(&mut self, member: &Member, path: &Path<'_>) -> State {
-        let mut state = State {
-            name: member.key.clone(),
-            kind: StateKind::Active,
-            on: Vec::new(),
-            allowed_tools: None,
-            disallowed_tools: Vec::new(),
-            instructions: None,
-            max_iterations: None,
-            allowed_commands: None,
-            max_edit_lines: None,
-            max_files_per_state: None,
-            blocked_env: Vec::new(),
-            env_overrides: BTreeMap::new(),
-            requires_approval: false,
-        };
+    /// Whether the state is final.
+    fn read(&mut self, member: &Member, path: &Path<'_>) -> bool {
         let Some(fields) = self.reader.object(&member.value, path) else {
             self.astray = true;
-            return state;
+            return false;
         };
-        state.kind = self.kind(&member.key, fields, path);
-        match state.kind {
-            StateKind::Active => self.reader.known(fields, path, KNOWN_ACTIVE),
-            StateKind::Final(_) => self.nothing_of_a_phase(fields, path),
+        let is_final = self.is_final(fields, path);
+        if is_final {
+            self.nothing_of_a_phase(fields, path);
+        } else {
+            self.reader.known(fields, path, KNOWN_ACTIVE);
         }
-        state.instructions = fields
-            .get("instructions")
-            .and_then(|node| self.reader.prose(node, &path.key("instructions"), PROSE_BYTES_MAX));
-        state.requires_approval = fields
-            .get("requires_approval")
-            .and_then(|node| self.reader.boolean(node, &path.key("requires_approval")))
-            .unwrap_or(false);
+        if let Some(node) = fields.get("instructions") {
+            self.reader.prose(node, &path.key("instructions"), PROSE_BYTES_MAX);
+        }
+        if let Some(node) = fields.get("requires_approval") {
+            self.reader.boolean(node, &path.key("requires_approval"));
+        }
         if let Some(node) = fields.get("on") {
-            state.on = self.events(node, &path.key("on"));
+            self.events(node, &path.key("on"));
         }
-        state.allowed_tools = fields.get("allowed_tools").map(|node| self.tools(node, &path.key("allowed_tools")));
-        state.disallowed_tools = fields
-            .get("disallowed_tools")
-            .map(|node| self.tools(node, &path.key("disallowed_tools")))
-            .unwrap_or_default();
-        state.allowed_commands =
-            fields.get("allowed_commands").map(|node| self.commands(node, &path.key("allowed_commands")));
-        state.max_iterations = self.count(fields, "max_iterations", path);
-        state.max_edit_lines = self.count(fields, "max_edit_lines", path);
-        state.max_files_per_state = self.count(fields, "max_files_per_state", path);
-        self.environment(fields, path, &mut state);
-        state
+        for key in ["allowed_tools", "disallowed_tools"] {
+            if let Some(node) = fields.get(key) {
+                self.tools(node, &path.key(key));
+            }
+        }
+        if let Some(node) = fields.get("allowed_commands") {
+            self.commands(node, &path.key("allowed_commands"));
+        }
+        for key in ["max_iterations", "max_edit_lines", "max_files_per_state"] {
+            if let Some(node) = fields.get(key) {
+                self.reader.count(node, &path.key(key), COUNT_MAX, "leave the field out for no limit");
+            }
+        }
+        is_final
     }
 
-    fn kind(&mut self, name: &str, fields: Fields<'_>, path: &Path<'_>) -> StateKind {
-        let is_final = match fields.get("type") {
-            None => false,
-            Some(node) => {
-                let path = &path.key("type");
-                match self.reader.string(node, path) {
-                    Some("final") => true,
-                    Some(_) => {
-                        let help = "leave `type` out of a state that is not final".to_owned();
-                        self.reader.error_with_help(&node.span, path, "expected `final`", help);
-                        false
-                    }
-                    None => false,
-                }
+    fn is_final(&mut self, fields: Fields<'_>, path: &Path<'_>) -> bool {
+        let is_final = fields.get("type").is_some_and(|node| {
+            let path = &path.key("type");
+            let word = self.reader.string(node, path);
+            if word.is_some_and(|word| word != "final") {
+                let help = "leave `type` out of a state that is not final".to_owned();
+                self.reader.error_with_help(&node.span, path, "expected `final`", help);
             }
-        };
-        let outcome = fields.member("outcome");
-        if !is_final {
-            if let Some(member) = outcome {
-                let help = "add `type: final`, or leave `outcome` out".to_owned();
-                let message = "only a final state has an outcome";
-                self.reader.error_with_help(&member.key_span, &path.key("outcome"), message, help);
-            }
-            return StateKind::Active;
-        }
-        let by_name = match name {
-            "failed" | "failure" | "error" | "cancelled" => Outcome::Failure,
-            _ => Outcome::Success,
-        };
-        let Some(member) = outcome else { return StateKind::Final(by_name) };
+            word == Some("final")
+        });
+        let Some(outcome) = fields.member("outcome") else { return is_final };
         let path = &path.key("outcome");
-        let word = self.reader.string(&member.value, path);
-        let said = word.and_then(Outcome::parse);
-        if word.is_some() && said.is_none() {
-            self.reader.error(&member.value.span, path, "expected `success` or `failure`");
+        if !is_final {
+            let help = "add `type: final`, or leave `outcome` out".to_owned();
+            self.reader.error_with_help(&outcome.key_span, path, "only a final state has an outcome", help);
+        } else if self.reader.string(&outcome.value, path).is_some_and(|word| Outcome::parse(word).is_none()) {
+            self.reader.error(&outcome.value.span, path, "expected `success` or `failure`");
         }
-        StateKind::Final(said.unwrap_or(by_name))
+        is_final
     }
 
     /// In a final state no tool call is judged by phase, so a limit there would be read by nobody.
@@ -230,26 +211,24 @@ impl OneState<'_, '_, '_> {
         }
     }
 
-    fn events(&mut self, node: &Node, path: &Path<'_>) -> Vec<(String, Vec<Edge>)> {
+    fn events(&mut self, node: &Node, path: &Path<'_>) {
         let Some(fields) = self.reader.object(node, path) else {
             self.astray = true;
-            return Vec::new();
+            return;
         };
         if fields.members.len() > EVENTS_MAX {
             self.reader.error(&node.span, path, format!("more than {EVENTS_MAX} events"));
         }
-        let mut events = Vec::new();
         for member in fields.members {
             let path = &path.key(&member.key);
             self.reader.name(&member.key, "an event", &member.key_span, path);
-            events.push((member.key.clone(), self.rows(&member.value, path)));
+            self.rows(&member.value, path);
         }
-        events
     }
 
     /// The rows of one event, told of those that are never taken.
-    fn rows(&mut self, node: &Node, path: &Path<'_>) -> Vec<Edge> {
-        let NodeValue::Array(items) = &node.value else { return self.edge(node, path).into_iter().collect() };
+    fn rows(&mut self, node: &Node, path: &Path<'_>) {
+        let NodeValue::Array(items) = &node.value else { return drop(self.edge(node, path)) };
         if items.is_empty() {
             self.reader.error(&node.span, path, "an event needs a target");
             self.astray = true;
@@ -257,33 +236,30 @@ impl OneState<'_, '_, '_> {
         if items.len() > self.limits.rows {
             self.reader.error(&node.span, path, format!("more than {} rows", self.limits.rows));
             self.astray = true;
-            return Vec::new();
+            return;
         }
-        let mut rows: Vec<Edge> = Vec::new();
         // Rows without a problem: one with a problem may have lost guards, and says nothing about the others.
-        let mut sound: Vec<(usize, Vec<GuardId>)> = Vec::new();
+        let mut sound: Vec<(usize, Vec<usize>)> = Vec::new();
         for (position, item) in items.iter().enumerate() {
             let path = &path.item(position);
             let before = self.reader.problems.errors.count();
-            let Some(edge) = self.edge(item, path) else { continue };
+            let Some(asked) = self.edge(item, path) else { continue };
             if self.reader.problems.errors.count() == before {
-                let first = sound.iter().find(|(_, guards)| guards.iter().all(|guard| edge.guards.contains(guard)));
+                let first = sound.iter().find(|(_, guards)| guards.iter().all(|guard| asked.contains(guard)));
                 if let Some((first, guards)) = first {
                     let why = if guards.is_empty() { "and has no guards" } else { "and asks for nothing more" };
                     let message = format!("this row is never taken: row {first} comes first {why}");
                     self.reader.warn(&item.span, path, message, "rows are tried in order, from row 0".to_owned());
                 }
-                sound.push((position, edge.guards.clone()));
+                sound.push((position, asked));
             }
-            rows.push(edge);
         }
-        rows
     }
 
-    fn edge(&mut self, node: &Node, path: &Path<'_>) -> Option<Edge> {
-        let plain = |target| Edge { target, guards: Vec::new(), requires_approval: false, approval_message: None };
+    /// The guards that a way asks for; `None` if it leads nowhere.
+    fn edge(&mut self, node: &Node, path: &Path<'_>) -> Option<Vec<usize>> {
         match &node.value {
-            NodeValue::String(name) => self.target(name, node, path).map(plain),
+            NodeValue::String(name) => self.target(name, node, path).map(|()| Vec::new()),
             NodeValue::Object(members) => self.edge_fields(Fields { members, span: &node.span }, path),
             NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Array(_) | NodeValue::Refused => {
                 self.reader.wrong_type(node, path, "the name of a state, or an object with `target`");
@@ -293,7 +269,7 @@ impl OneState<'_, '_, '_> {
         }
     }
 
-    fn edge_fields(&mut self, fields: Fields<'_>, path: &Path<'_>) -> Option<Edge> {
+    fn edge_fields(&mut self, fields: Fields<'_>, path: &Path<'_>) -> Option<Vec<usize>> {
         self.reader.known(fields, path, &["approval_message", "guard", "guards", "requires_approval", "target"]);
         if fields.member("fork").is_some() {
             self.astray = true;
@@ -304,12 +280,13 @@ impl OneState<'_, '_, '_> {
             .get("requires_approval")
             .and_then(|node| self.reader.boolean(node, &path.key("requires_approval")))
             .unwrap_or(false);
-        let message_path = &path.key("approval_message");
-        let approval_message =
-            fields.get("approval_message").and_then(|node| self.reader.prose(node, message_path, PROSE_BYTES_MAX));
-        if let Some(member) = fields.member("approval_message").filter(|_| !requires_approval) {
-            let help = "add `requires_approval: true`, or leave it out".to_owned();
-            self.reader.warn(&member.key_span, message_path, "nobody is asked, so nobody reads this", help);
+        if let Some(member) = fields.member("approval_message") {
+            let path = &path.key("approval_message");
+            self.reader.prose(&member.value, path, PROSE_BYTES_MAX);
+            if !requires_approval {
+                let help = "add `requires_approval: true`, or leave it out".to_owned();
+                self.reader.warn(&member.key_span, path, "nobody is asked, so nobody reads this", help);
+            }
         }
         let Some(node) = fields.get("target") else {
             let at = fields.span.start..fields.span.start.saturating_add(1);
@@ -323,12 +300,11 @@ impl OneState<'_, '_, '_> {
             self.astray = true;
             return None;
         };
-        let target = self.target(name, node, path)?;
-        Some(Edge { target, guards, requires_approval, approval_message })
+        self.target(name, node, path).map(|()| guards)
     }
 
     /// `guard` and `guards` together: all must hold.
-    fn edge_guards(&mut self, fields: Fields<'_>, path: &Path<'_>) -> Vec<GuardId> {
+    fn edge_guards(&mut self, fields: Fields<'_>, path: &Path<'_>) -> Vec<usize> {
         let mut guards = Vec::new();
         if let Some(node) = fields.get("guard") {
             guards.extend(self.guards.of_edge(node, &path.key("guard"), self.reader));
@@ -345,22 +321,17 @@ impl OneState<'_, '_, '_> {
                 self.reader.error_with_help(&node.span, path, "the list of guards is empty", help);
             }
         }
-        let mut once = Vec::new();
-        guards.into_iter().for_each(|guard| {
-            if !once.contains(&guard) {
-                once.push(guard);
-            }
-        });
-        once
+        guards
     }
 
-    fn target(&mut self, name: &str, node: &Node, path: &Path<'_>) -> Option<StateId> {
+    fn target(&mut self, name: &str, node: &Node, path: &Path<'_>) -> Option<()> {
         let target = resolve(name, self.names, &node.span, path, self.reader);
         self.astray |= target.is_none();
-        target
+        self.targets.push(target?);
+        Some(())
     }
 
-    fn tools(&mut self, node: &Node, path: &Path<'_>) -> Vec<ToolPattern> {
+    fn tools(&mut self, node: &Node, path: &Path<'_>) {
         let mut tools: Vec<ToolPattern> = Vec::new();
         for (position, item) in self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default().iter().enumerate() {
             let path = &path.item(position);
@@ -383,63 +354,11 @@ impl OneState<'_, '_, '_> {
             }
             tools.push(tool);
         }
-        tools
     }
 
-    fn commands(&mut self, node: &Node, path: &Path<'_>) -> Vec<String> {
-        let items = self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default();
-        items
-            .iter()
-            .enumerate()
-            .filter_map(|(position, item)| self.reader.line(item, &path.item(position), LINE_BYTES_MAX))
-            .collect()
-    }
-
-    fn count(&mut self, fields: Fields<'_>, key: &str, path: &Path<'_>) -> Option<u32> {
-        fields
-            .get(key)
-            .and_then(|node| self.reader.count(node, &path.key(key), COUNT_MAX, "leave the field out for no limit"))
-    }
-
-    fn environment(&mut self, fields: Fields<'_>, path: &Path<'_>, state: &mut State) {
-        if let Some(node) = fields.get("blocked_env") {
-            let path = &path.key("blocked_env");
-            for (position, item) in self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default().iter().enumerate()
-            {
-                let path = &path.item(position);
-                let Some(name) = self.reader.string(item, path) else { continue };
-                self.variable(name, &item.span, path);
-                state.blocked_env.push(name.to_owned());
-            }
-        }
-        let Some(node) = fields.get("env_overrides") else { return };
-        let path = &path.key("env_overrides");
-        let Some(overrides) = self.reader.object(node, path) else { return };
-        if overrides.members.len() > LIST_ITEMS_MAX {
-            self.reader.error(&node.span, path, format!("more than {LIST_ITEMS_MAX} variables"));
-        }
-        for member in overrides.members {
-            let path = &path.key(&member.key);
-            self.variable(&member.key, &member.key_span, path);
-            if state.blocked_env.contains(&member.key) {
-                let message = format!("{} is blocked and given a value", quoted(&member.key));
-                self.reader.error(&member.key_span, path, message);
-            }
-            let Some(value) = self.reader.string(&member.value, path) else { continue };
-            if value.contains('\0') {
-                self.reader.error(&member.value.span, path, "no variable can hold a NUL");
-            }
-            state.env_overrides.insert(member.key.clone(), value.to_owned());
-        }
-    }
-
-    fn variable(&mut self, name: &str, span: &Range<usize>, path: &Path<'_>) {
-        let sound = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && name.len() <= super::NAME_CHARS_MAX;
-        if !sound {
-            let help = "letters, digits and `_`, no digit first".to_owned();
-            self.reader.error_with_help(span, path, format!("{} is no name for a variable", quoted(name)), help);
+    fn commands(&mut self, node: &Node, path: &Path<'_>) {
+        for (position, item) in self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default().iter().enumerate() {
+            self.reader.line(item, &path.item(position), LINE_BYTES_MAX);
         }
     }
 }

@@ -15,7 +15,6 @@ const JSON: &str = r#"{
       "on": {"READY": {"target": "working", "guard": "ready"}, "FAIL": "failed"}
     },
     "working": {
-      "env_overrides": {"CI": "1"}, "blocked_env": ["TOKEN"],
       "on": {"DONE": [
         {"target": "done", "guards": ["tests_pass", {"field": "n", "op": "gte", "value": 2}]}, "planning"]}
     },
@@ -39,9 +38,6 @@ states:
             - tests_pass
             - {field: n, op: gte, value: 2}
         - planning
-    blocked_env: [TOKEN]
-    env_overrides:
-      CI: "1"
   planning:
     allowed_tools:
       - Read
@@ -79,8 +75,6 @@ on.READY = { target = "working", guard = "ready" }
 on.FAIL = "failed"
 
 [states.working]
-blocked_env = ["TOKEN"]
-env_overrides.CI = "1"
 [[states.working.on.DONE]]
 target = "done"
 guards = ["tests_pass", { field = "n", op = "gte", value = 2 }]
