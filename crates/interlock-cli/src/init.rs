@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use interlock_core::json::quote;
-use interlock_core::workflow::{Template, nearest, templates};
 use interlock_hosts::Host;
 use interlock_hosts::settings::Scope;
+use interlock_workflow::{Template, nearest, templates};
 
 use crate::client::inert_json;
 use crate::hook::parse_host;

@@ -8,8 +8,9 @@ use axum::http::{HeaderMap, StatusCode};
 use interlock_core::Code;
 use interlock_core::json::{Value, nfc, quote};
 use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead, apply_workflow_registered};
-use interlock_core::workflow::{Finding, Format, Limits, NAME_CHARS_MAX, Workflow, load};
+use interlock_core::workflow::Workflow;
 use interlock_runtime::ledger::Command;
+use interlock_workflow::{Finding, Format, Limits, NAME_CHARS_MAX, load};
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};

@@ -11,8 +11,9 @@ use clap::Args;
 use interlock_core::json::quote;
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
-use interlock_core::workflow::{StateKind, Workflow, analyse};
+use interlock_core::workflow::{StateKind, Workflow};
 use interlock_verifiers::shell::Label;
+use interlock_workflow::analyse;
 
 use super::mode::start_body;
 use super::refusals::{Shell, worst};

@@ -1,8 +1,9 @@
 //! Workflows: what loads and what does not, by cases; the schema for editors against the loader; damaged texts.
 
-use interlock_core::workflow::{Format, Limits, PROBLEMS_MAX, SCHEMA, Workflow, load, templates};
+use interlock_core::workflow::Workflow;
 use interlock_testkit::generate::Random;
 use interlock_testkit::workflow::cases;
+use interlock_workflow::{Format, Limits, PROBLEMS_MAX, SCHEMA, load, templates};
 
 #[test]
 fn the_cases() {

@@ -10,7 +10,7 @@ use interlock_core::action::Actor;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Entry, EntryKind, TransitionOutcome};
-use interlock_core::workflow::{Context, Workflow, templates};
+use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Digest};
 use interlock_runtime::coding_agents::agent_id;
 use interlock_runtime::ledger::{
@@ -140,9 +140,8 @@ fn what_looks_wrong_is_told_and_does_not_keep_a_workflow_out() {
         200,
         &[r#""findings":[{"severity":"error","name":"contradiction","path":"states.a.on.GO[0]","message":"#],
     );
-    for template in templates() {
-        let loaded =
-            interlock_core::workflow::load(template.text, template.format, &interlock_core::workflow::Limits::MAX);
+    for template in interlock_workflow::templates() {
+        let loaded = interlock_workflow::load(template.text, template.format, &interlock_workflow::Limits::MAX);
         let text = loaded.expect("a template").workflow.text().to_owned();
         has(&post(&mut client, &text), 201, &[template.name]);
         let read = send(&mut client, "GET", &format!("/workflows/{}", template.name), "");

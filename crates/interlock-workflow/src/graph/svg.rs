@@ -9,8 +9,9 @@
 use core::fmt::Write;
 use std::collections::{BTreeMap, VecDeque};
 
+use interlock_core::workflow::{State, StateId, StateKind, Workflow};
+
 use super::{Arrow, Highlight, arrows, cut, tools};
-use crate::workflow::definition::{State, StateId, StateKind, Workflow};
 
 const BOX: i64 = 220;
 const GAP: i64 = 230;

@@ -8,11 +8,9 @@
 use core::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use super::definition::{Edge, Fact, Guard, GuardId, Operator, Workflow};
-use super::guard::OBSERVED;
-use super::run::{Seen, SeenCommand, SeenTool};
-use crate::digest::Digest;
-use crate::json::{Json, Limits, parse};
+use interlock_core::Digest;
+use interlock_core::json::{Json, Limits, parse};
+use interlock_core::workflow::{Edge, Fact, Guard, GuardId, OBSERVED, Operator, Seen, SeenCommand, SeenTool, Workflow};
 
 /// How many combinations of refused rows are looked at in one workflow; after that a row counts as one that can be taken.
 const STEPS_MAX: u32 = 50_000;
@@ -318,8 +316,9 @@ fn between(left: &str, right: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use interlock_core::workflow::Source;
+
     use super::*;
-    use crate::workflow::Source;
 
     fn guard(op: Operator, value: &str) -> Guard {
         let value = (!value.is_empty()).then(|| number(value).expect("a value"));

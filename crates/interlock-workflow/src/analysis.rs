@@ -3,25 +3,40 @@
 //! Only what is true of every run is claimed. That a guard always holds is never claimed: agents can take any value out
 //! of the context, and what is observed need not be there.
 
+use interlock_core::call::Family;
+use interlock_core::workflow::{AfterFinal, CommandJudge, Edge, Guard, Reach, State, StateId, StateKind, Workflow};
+
 use super::command_set::CommandSet;
-use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, Workflow};
-use super::permits::{CommandJudge, Permits, Reach, ShellLines};
+use super::permits::{Permits, ShellLines};
 use super::property::Target;
 use super::satisfy::can_hold;
 use super::ways::{Way, Ways};
-use crate::action::words;
-use crate::call::Family;
-use serde::{Deserialize, Serialize};
 
-words! {
-    /// How bad a finding is.
-    Severity: "severity" {
-        /// It cannot be meant so.
-        Error = "error",
-        /// It is probably not meant so.
-        Warning = "warning",
-        /// It is worth knowing.
-        Note = "note",
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// It cannot be meant so.
+    Error,
+    /// It is probably not meant so.
+    Warning,
+    /// It is worth knowing.
+    Note,
+}
+
+impl Severity {
+    /// The word as it is shown.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+impl core::fmt::Display for Severity {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 
@@ -55,7 +70,7 @@ impl Finding {
         let mut out = String::new();
         for part in &self.place {
             match part {
-                PlacePart::Key(key) => crate::json::push_key(&mut out, key),
+                PlacePart::Key(key) => interlock_core::json::push_key(&mut out, key),
                 PlacePart::Item(item) => out.push_str(&format!("[{item}]")),
             }
         }
@@ -122,8 +137,8 @@ impl Analysis<'_> {
     /// Guards that no value of their field satisfies.
     fn guards(&mut self) {
         let workflow = self.workflow;
-        for (place, guard) in (0_u32..).zip(&workflow.guards) {
-            if can_hold(workflow, &[GuardId(place)]) {
+        for (id, guard) in workflow.guards() {
+            if can_hold(workflow, &[id]) {
                 continue;
             }
             let message = format!("the guard `{}` can never hold", guard.name);
@@ -207,8 +222,8 @@ impl Analysis<'_> {
             let passes = |state: &State| {
                 state.kind == StateKind::Active && Permits::new(workflow, state, self.judge).passes(&command)
             };
-            let read =
-                workflow.guards.iter().any(|guard| guard.is_observed() && guard.field.get(1) == Some(&fact.name));
+            let reads = |guard: &Guard| guard.is_observed() && guard.field.get(1) == Some(&fact.name);
+            let read = workflow.guards().any(|(_, guard)| reads(guard));
             if read && !workflow.states().any(|(_, state)| passes(state)) {
                 let message = format!("the fact `{}` is never observed: no state lets its command pass", fact.name);
                 let help = "list the command in a state that allows `Bash`";
@@ -252,7 +267,7 @@ impl Analysis<'_> {
 
     fn is_observed(&self, way: &Way<'_>) -> bool {
         let mut guards = way.edge.guards.iter().filter_map(|id| self.workflow.guard(*id));
-        guards.any(super::Guard::is_observed)
+        guards.any(Guard::is_observed)
     }
 
     fn powers(&self, state: &State) -> Vec<Power> {
@@ -358,7 +373,7 @@ fn jump(from: &State, target: &State, place: Vec<PlacePart>, gained: &[&str], cl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow::{Format, Limits, Reach, load};
+    use crate::{Format, Limits, load};
 
     struct Table;
 

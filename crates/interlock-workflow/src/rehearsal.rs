@@ -3,26 +3,17 @@
 
 use std::collections::BTreeSet;
 
-use super::context::Context;
-use super::definition::{State, Workflow};
-use super::machine::{
-    CallAsked, CallBegun, CallEnded, Refusal, Step, TransitionAsked, WayOut, begin_call, check_call, end_call,
-    may_write, move_to, park, resolve_parked, state_of, transition, ways_out,
+use interlock_core::action::Millis;
+use interlock_core::call::{Effect, Family};
+use interlock_core::workflow::{
+    CallAsked, CallBegun, CallEnded, Context, LineJudge, OpenCall, Parked, Position, Refusal, Run, State, Step,
+    TransitionAsked, WayOut, Workflow, begin_call, check_call, end_call, may_write, move_to, park, resolve_parked,
+    state_of, transition, ways_out,
 };
-use super::run::{OpenCall, Parked, Position, Run};
-use crate::action::Millis;
-use crate::call::{Effect, Family};
-use crate::code::Code;
-use crate::digest::Digest;
+use interlock_core::{Code, Digest};
 
 /// The ticket of the one transition that can wait.
 const TICKET: &str = "appr_rehearsal";
-
-/// Who knows what a command line does, and whether a state's list covers it.
-pub trait LineJudge {
-    /// The strictest effect of a line, and whether every command in it is listed, where there is a list.
-    fn judge(&self, line: &str, listed: Option<&[String]>, may_write: bool) -> (Effect, Option<bool>);
-}
 
 /// A run under rehearsal.
 pub struct Rehearsal<'a> {

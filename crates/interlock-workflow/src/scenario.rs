@@ -14,13 +14,13 @@
 
 use std::collections::BTreeSet;
 
+use interlock_core::json::Json;
+use interlock_core::workflow::{Context, LineJudge, Workflow};
+use interlock_core::{Code, display};
+
 use super::analysis::PlacePart;
-use super::context::Context;
-use super::definition::Workflow;
-use super::rehearsal::{Done, LineJudge, Rehearsal};
-use crate::code::Code;
-use crate::display;
-use crate::json::Json;
+use super::rehearsal::{Done, Rehearsal};
+use super::suggest::nearest;
 
 /// The most scenarios of one file, and the most steps of one scenario.
 pub const SCENARIOS_MAX: usize = 1_000;
@@ -339,7 +339,7 @@ impl Reader<'_> {
             ("refuse", None) => Some(Expect::Refused),
             (name, None) => {
                 let states: Vec<&str> = self.workflow.states().map(|(_, state)| state.name.as_str()).collect();
-                let near = super::nearest(name, &states).filter(|_| moves);
+                let near = nearest(name, &states).filter(|_| moves);
                 let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
                 let message = if moves {
                     format!("expected a state, `asks`, `refuse` or a code{hint}")
@@ -363,8 +363,8 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Effect;
-    use crate::workflow::{Format, Limits, document, load};
+    use crate::{Format, Limits, document, load};
+    use interlock_core::call::Effect;
 
     struct Table;
 

@@ -16,7 +16,7 @@ pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<No
         let span = refusal.span().unwrap_or(0..0);
         // The message of the parser can hold lines of the text; its first line does not.
         let message = refusal.message().lines().next().unwrap_or("something is not understood");
-        errors.add(&span, &Path::Root, format!("this is not TOML: {}", crate::visible(message)));
+        errors.add(&span, &Path::Root, format!("this is not TOML: {}", interlock_core::visible(message)));
     }
     if !refusals.is_empty() {
         return None;

@@ -1,5 +1,6 @@
+use interlock_core::workflow::{AfterFinal, Outcome, Source, StateKind};
+
 use super::*;
-use crate::workflow::{AfterFinal, Outcome, Source, StateKind};
 
 const JSON: &str = r#"{
   "id": "fix", "initial": "planning", "after_final": "closed", "max_transitions": 40,

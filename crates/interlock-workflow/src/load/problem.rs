@@ -3,8 +3,8 @@
 use core::fmt;
 use core::ops::Range;
 
-use crate::display::display;
-use crate::json::push_key;
+use interlock_core::display;
+use interlock_core::json::push_key;
 
 /// The most problems that are told of at once.
 pub const PROBLEMS_MAX: usize = 200;
@@ -162,6 +162,6 @@ fn inside(span: &Range<usize>, text: &str) -> Range<usize> {
 }
 
 /// A name from the text, to be shown in a message.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", display(name))
 }

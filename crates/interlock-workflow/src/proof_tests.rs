@@ -7,18 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::context::Context;
-use super::definition::{
-    AfterFinal, Edge, Fact, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind, ToolPattern, Workflow,
+use interlock_core::Digest;
+use interlock_core::call::{Effect, Family};
+use interlock_core::json::{Json, quote};
+use interlock_core::workflow::{
+    AfterFinal, CallAsked, CommandJudge, Context, Edge, Guard, GuardId, Operator, Position, Reach, Run, SeenCommand,
+    Source, State, StateId, StateKind, Step, ToolPattern, TransitionAsked, Workflow, check_call, may_write, transition,
 };
-use super::machine::{self, CallAsked, TransitionAsked, check_call, may_write};
-use super::permits::{CommandJudge, Reach};
+
 use super::proof::{Answer, prove};
 use super::property::Property;
-use super::run::{Position, Run, SeenCommand};
-use crate::call::{Effect, Family};
-use crate::digest::Digest;
-use crate::json::Json;
 
 const MACHINES: u64 = 10_000;
 
@@ -61,91 +59,100 @@ impl CommandJudge for Table {
     }
 }
 
-fn patterns(dice: &mut Dice, most: usize) -> Vec<ToolPattern> {
-    (0..dice.roll(most + 1)).map(|_| ToolPattern::parse(dice.pick(&TOOLS)).unwrap()).collect()
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    format!("[{}]", items.into_iter().collect::<Vec<_>>().join(","))
 }
 
-fn guard(dice: &mut Dice, place: usize) -> Guard {
-    let fields: [(&str, Source); 7] = [
-        ("a", Source::Context),
-        ("a", Source::Context),
-        ("observed.tests", Source::Observed),
-        ("observed.last_command.ok", Source::Context),
-        ("a", Source::Observed),
-        ("observed.last_command.exit_code", Source::Observed),
-        ("observed.nobody", Source::Observed),
+fn members(items: impl IntoIterator<Item = (String, String)>) -> String {
+    let items: Vec<String> = items.into_iter().map(|(key, value)| format!("{}:{value}", quote(&key))).collect();
+    format!("{{{}}}", items.join(","))
+}
+
+fn patterns(dice: &mut Dice, most: usize) -> String {
+    list((0..dice.roll(most + 1)).map(|_| quote(dice.pick(&TOOLS))))
+}
+
+fn guard(dice: &mut Dice) -> String {
+    let fields = [
+        ("a", "context"),
+        ("a", "context"),
+        ("observed.tests", "observed"),
+        ("observed.last_command.ok", "context"),
+        ("a", "observed"),
+        ("observed.last_command.exit_code", "observed"),
+        ("observed.nobody", "observed"),
     ];
     let (field, source) = fields[dice.roll(fields.len())];
     let op = Operator::ALL[dice.roll(Operator::ALL.len())];
-    let even = |dice: &mut Dice| Json::from(u64::try_from(dice.roll(3) * 2).unwrap());
+    let even = |dice: &mut Dice| (dice.roll(3) * 2).to_string();
     let value = match (field, op) {
         (_, Operator::Exists | Operator::NotExists) => None,
-        (_, Operator::In) => Some(Json::Array((0..dice.roll(3)).map(|_| even(dice)).collect())),
-        ("observed.last_command.ok", _) => Some(Json::Bool(dice.roll(2) == 0)),
-        (_, Operator::Contains) => Some(Json::from(*dice.pick(&[&"x", &"y", &"xy"]))),
+        (_, Operator::In) => Some(list((0..dice.roll(3)).map(|_| even(dice)))),
+        ("observed.last_command.ok", _) => Some((dice.roll(2) == 0).to_string()),
+        (_, Operator::Contains) => Some(quote(dice.pick(&["x", "y", "xy"]))),
         (_, _) => Some(even(dice)),
     };
-    Guard {
-        name: format!("g{place}"),
-        field: field.split('.').map(str::to_owned).collect::<Vec<_>>().into(),
-        op,
-        value,
-        source,
-    }
+    let said = [("field", quote(field)), ("op", quote(op.as_str())), ("source", quote(source))];
+    let said = said.into_iter().chain(value.map(|value| ("value", value)));
+    members(said.map(|(key, value)| (key.to_owned(), value)))
 }
 
-fn random_machine(dice: &mut Dice) -> Workflow {
-    let count = 1 + dice.roll(4);
-    let guards: Vec<Guard> = (0..dice.roll(5)).map(|place| guard(dice, place)).collect();
-    let states = (0..count)
-        .map(|place| {
-            let over = dice.roll(4) == 0;
-            let on = (0..1 + dice.roll(2))
-                .map(|event| {
-                    let rows = (0..1 + dice.roll(3))
-                        .map(|_| Edge {
-                            target: StateId(u32::try_from(dice.roll(count)).unwrap()),
-                            guards: (0..if guards.is_empty() { 0 } else { dice.roll(3) })
-                                .map(|_| GuardId(u32::try_from(dice.roll(guards.len())).unwrap()))
-                                .collect(),
-                            requires_approval: dice.roll(4) == 0,
-                            approval_message: None,
-                        })
-                        .collect();
-                    (format!("E{event}"), rows)
-                })
-                .collect();
-            State {
-                name: format!("s{place}"),
-                kind: if over { StateKind::Final(Outcome::Success) } else { StateKind::Active },
-                on,
-                allowed_tools: (dice.roll(5) > 0).then(|| patterns(dice, 4)),
-                disallowed_tools: if dice.roll(3) == 0 { patterns(dice, 2) } else { Vec::new() },
-                instructions: None,
-                max_iterations: None,
-                allowed_commands: (dice.roll(2) == 0)
-                    .then(|| (0..dice.roll(3)).map(|_| (*dice.pick(&COMMANDS)).to_owned()).collect()),
-                max_edit_lines: None,
-                max_files_per_state: None,
-                blocked_env: Vec::new(),
-                env_overrides: BTreeMap::new(),
-                requires_approval: dice.roll(8) == 0,
-            }
-        })
-        .collect();
-    Workflow {
-        id: "random".to_owned(),
-        description: None,
-        states,
-        initial: StateId(u32::try_from(dice.roll(count)).unwrap()),
-        context: Context::default(),
-        guards,
-        facts: vec![Fact { name: "tests".to_owned(), command: "pytest".to_owned() }],
-        after_final: if dice.roll(2) == 0 { AfterFinal::Open } else { AfterFinal::Closed },
-        max_transitions: u32::try_from(dice.roll(6)).unwrap(),
-        text: String::new(),
-        digest: Digest::of(&["random"]),
+fn row(dice: &mut Dice, states: usize, guards: usize) -> String {
+    let mut said = vec![("target".to_owned(), quote(&format!("s{}", dice.roll(states))))];
+    let asked = if guards == 0 { 0 } else { dice.roll(3) };
+    if asked > 0 {
+        let asked = (0..asked).map(|_| quote(&format!("g{}", dice.roll(guards))));
+        said.push(("guards".to_owned(), list(asked.collect::<Vec<_>>())));
     }
+    said.push(("requires_approval".to_owned(), (dice.roll(4) == 0).to_string()));
+    members(said)
+}
+
+fn state(dice: &mut Dice, states: usize, guards: usize) -> String {
+    let mut said = Vec::new();
+    let mut say = |key: &str, value: Option<String>| said.extend(value.map(|value| (key.to_owned(), value)));
+    say("type", (dice.roll(4) == 0).then(|| quote("final")));
+    let events = (0..1 + dice.roll(2)).map(|event| {
+        let rows = (0..1 + dice.roll(3)).map(|_| row(dice, states, guards)).collect::<Vec<_>>();
+        (format!("E{event}"), list(rows))
+    });
+    say("on", Some(members(events.collect::<Vec<_>>())));
+    say("allowed_tools", (dice.roll(5) > 0).then(|| patterns(dice, 4)));
+    say("disallowed_tools", (dice.roll(3) == 0).then(|| patterns(dice, 2)));
+    let commands = |dice: &mut Dice| list((0..dice.roll(3)).map(|_| quote(dice.pick(&COMMANDS))).collect::<Vec<_>>());
+    say("allowed_commands", (dice.roll(2) == 0).then(|| commands(dice)));
+    say("requires_approval", Some((dice.roll(8) == 0).to_string()));
+    members(said)
+}
+
+/// Much of it no text that loads would say: final states with ways out, guards on what nobody observes.
+fn random_machine(dice: &mut Dice) -> Workflow {
+    let (states, guards) = (1 + dice.roll(4), dice.roll(5));
+    let guarded = (0..guards).map(|place| (format!("g{place}"), guard(dice))).collect::<Vec<_>>();
+    let placed = (0..states).map(|place| (format!("s{place}"), state(dice, states, guards))).collect::<Vec<_>>();
+    let said = [
+        ("id", quote("random")),
+        ("guards", members(guarded)),
+        ("states", members(placed)),
+        ("initial", quote(&format!("s{}", dice.roll(states)))),
+        ("facts", r#"{"tests":{"command":"pytest"}}"#.to_owned()),
+        ("after_final", quote(if dice.roll(2) == 0 { "open" } else { "closed" })),
+        ("max_transitions", (1 + dice.roll(5)).to_string()),
+    ];
+    let text = members(said.map(|(key, value)| (key.to_owned(), value)));
+    Workflow::from_text(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn index(id: StateId) -> usize {
+    usize::try_from(id.place()).unwrap()
+}
+
+fn state_at(workflow: &Workflow, place: usize) -> &State {
+    workflow.states().nth(place).unwrap().1
+}
+
+fn number_of(workflow: &Workflow, wanted: GuardId) -> usize {
+    workflow.guards().position(|(id, _)| id == wanted).unwrap()
 }
 
 /// An edge as it was found: by trying.
@@ -168,7 +175,9 @@ struct Brute<'a> {
 
 fn worlds() -> [Vec<World>; 3] {
     let texts = |items: &[&str]| Json::Array(items.iter().map(|item| Json::from(*item)).collect());
-    let half = |literal: &str| Json::of(crate::json::parse(literal, &crate::json::Limits::CONFIG).unwrap().root());
+    let half = |literal: &str| {
+        Json::of(interlock_core::json::parse(literal, &interlock_core::json::Limits::CONFIG).unwrap().root())
+    };
     let mut claims: Vec<Option<Json>> =
         vec![None, Some(Json::from("x")), Some(Json::from("y")), Some(Json::from("xy"))];
     claims.extend([
@@ -229,7 +238,9 @@ fn kinds_of_worlds(workflow: &Workflow, parts: &[Vec<World>; 3]) -> Vec<(Vec<boo
     for (place, worlds) in parts.iter().enumerate() {
         for world in worlds {
             let holds = |guard: &Guard| part_of(guard) == place && guard.holds(&world.context, &world.observed);
-            distinct[place].entry(workflow.guards.iter().map(holds).collect()).or_insert_with(|| world.clone());
+            distinct[place]
+                .entry(workflow.guards().map(|(_, guard)| holds(guard)).collect())
+                .or_insert_with(|| world.clone());
         }
     }
     let mut kinds = Vec::new();
@@ -248,19 +259,19 @@ fn kinds_of_worlds(workflow: &Workflow, parts: &[Vec<World>; 3]) -> Vec<(Vec<boo
 
 impl<'a> Brute<'a> {
     fn new(workflow: &'a Workflow, worlds: &[Vec<World>; 3]) -> Brute<'a> {
-        let mut edges = vec![BTreeSet::new(); workflow.states.len()];
+        let mut edges = vec![BTreeSet::new(); workflow.states().count()];
         // Worlds in which the same guards hold are the same to the machine: one of each will do.
         let kinds = kinds_of_worlds(workflow, worlds);
-        for (place, state) in workflow.states.iter().enumerate() {
+        for (place, (_, state)) in workflow.states().enumerate() {
             if matches!(state.kind, StateKind::Final(_)) {
                 continue;
             }
             for (truth, context, run) in &kinds {
                 for (event, rows) in &state.on {
-                    let met = |edge: &Edge| edge.guards.iter().all(|id| truth[usize::try_from(id.0).unwrap()]);
+                    let met = |edge: &Edge| edge.guards.iter().all(|id| truth[number_of(workflow, *id)]);
                     let Some(row) = rows.iter().position(met) else { continue };
                     let edge = &rows[row];
-                    let target = usize::try_from(edge.target.0).unwrap();
+                    let target = index(edge.target);
                     let guards = || edge.guards.iter().map(|id| workflow.guard(*id).unwrap());
                     let is_observed = |guard: &Guard| guard.field[0] == "observed" || guard.source == Source::Observed;
                     let names = |wanted: bool| {
@@ -270,24 +281,24 @@ impl<'a> Brute<'a> {
                         event: event.clone(),
                         row,
                         target,
-                        approved: edge.requires_approval || workflow.states[target].requires_approval,
+                        approved: edge.requires_approval || state_at(workflow, target).requires_approval,
                         observed: names(true),
                         claimed: names(false),
                     };
-                    if edges[place].insert(found.clone()) && workflow.max_transitions > 0 {
+                    if edges[place].insert(found.clone()) && workflow.max_transitions() > 0 {
                         agrees_with_the_machine(workflow, &state.name, run, context.clone(), &found);
                     }
                 }
             }
         }
         let mut brute = Brute { workflow, edges, walks: Vec::new() };
-        brute.walk(&[usize::try_from(workflow.initial.0).unwrap()], &[]);
+        brute.walk(&[index(workflow.initial())], &[]);
         brute
     }
 
     fn walk(&mut self, states: &[usize], edges: &[Found]) {
         let last = *states.last().unwrap();
-        let more = u32::try_from(edges.len()).unwrap() < self.workflow.max_transitions;
+        let more = u32::try_from(edges.len()).unwrap() < self.workflow.max_transitions();
         self.walks.push((states.to_vec(), edges.to_vec()));
         if !more || self.walks.len() > 50_000 {
             return;
@@ -301,12 +312,12 @@ impl<'a> Brute<'a> {
     }
 
     fn is_final(&self, state: usize) -> bool {
-        matches!(self.workflow.states[state].kind, StateKind::Final(_))
+        matches!(state_at(self.workflow, state).kind, StateKind::Final(_))
     }
 
     fn asks<'c>(&self, state: usize, call: CallAsked<'c>) -> bool {
         let mut position = Position::start(self.workflow, "run_".to_owned(), 0, None);
-        position.state.clone_from(&self.workflow.states[state].name);
+        position.state.clone_from(&state_at(self.workflow, state).name);
         check_call(self.workflow, &position, &call, 0).is_ok()
     }
 
@@ -324,7 +335,7 @@ impl<'a> Brute<'a> {
     }
 
     fn line_passes(&self, state: usize, line: &str, effect: Effect) -> bool {
-        let listed = self.workflow.states[state].allowed_commands.as_ref();
+        let listed = state_at(self.workflow, state).allowed_commands.as_ref();
         let covered = listed.map(|listed| listed.iter().any(|pattern| line_matches(pattern, line, false)));
         let call = CallAsked {
             tool: "Bash",
@@ -355,7 +366,7 @@ impl<'a> Brute<'a> {
     /// Whether something passes that can do more than its name says.
     fn opaque(&self, state: usize, asked: &str) -> bool {
         if self.is_final(state) {
-            return self.workflow.after_final == AfterFinal::Open;
+            return self.workflow.after_final() == AfterFinal::Open;
         }
         let unknown_line =
             LINES.iter().any(|(line, effect)| *effect == Effect::Unknown && self.line_passes(state, line, *effect));
@@ -363,11 +374,11 @@ impl<'a> Brute<'a> {
         let strange_tool = CALLS.iter().filter(strange).any(|name| self.tool_passes(state, name));
         let names = |pattern: &ToolPattern| {
             let left = |refused: &ToolPattern| !(refused.matches(&pattern.stem) && (refused.open || !pattern.open));
-            pattern.open && self.workflow.states[state].disallowed_tools.iter().all(left)
+            pattern.open && state_at(self.workflow, state).disallowed_tools.iter().all(left)
         };
-        let open_pattern = self.workflow.states[state].allowed_tools.iter().flatten().any(names);
+        let open_pattern = state_at(self.workflow, state).allowed_tools.iter().flatten().any(names);
         let host_name = ["zzz", "W*"].contains(&asked) && CALLS.iter().any(|name| self.tool_passes(state, name));
-        let everything = self.workflow.states[state].allowed_tools.is_none();
+        let everything = state_at(self.workflow, state).allowed_tools.is_none();
         unknown_line || strange_tool || open_pattern || host_name || everything
     }
 }
@@ -380,11 +391,11 @@ fn agrees_with_the_machine(workflow: &Workflow, from: &str, run: &Run, data: BTr
     position.ended = None;
     run.position = Some(position);
     let asked = TransitionAsked { event: &found.event, data: &Context::from(data), expected_revision: None };
-    let name = workflow.states[found.target].name.clone();
-    let step = machine::transition(workflow, &run, &asked, 0).expect("an edge that was found");
+    let name = state_at(workflow, found.target).name.clone();
+    let step = transition(workflow, &run, &asked, 0).expect("an edge that was found");
     match step {
-        machine::Step::Move { target, .. } => assert!(target == name && !found.approved),
-        machine::Step::Ask { target, .. } => assert!(target == name && found.approved),
+        Step::Move { target, .. } => assert!(target == name && !found.approved),
+        Step::Ask { target, .. } => assert!(target == name && found.approved),
     }
 }
 
@@ -410,7 +421,7 @@ struct Expected {
 
 fn expect(brute: &Brute<'_>, bad: impl Fn(&[usize], &[Found]) -> bool, call: Option<&str>) -> Expected {
     let mut expected = Expected { broken: None, opaque: false };
-    let states = 0..brute.workflow.states.len();
+    let states = 0..brute.workflow.states().count();
     let passes: Vec<bool> = states.clone().map(|at| call.is_none_or(|call| brute.passes(at, call))).collect();
     let opaque: Vec<bool> = states.map(|at| call.is_some_and(|call| brute.opaque(at, call))).collect();
     for (states, edges) in brute.walks.iter().filter(|(states, edges)| bad(states, edges)) {
@@ -452,10 +463,10 @@ fn compare(
 
 /// A path that is shown is one that can be walked.
 fn check_path(workflow: &Workflow, brute: &Brute<'_>, path: &[super::ways::PathStep]) {
-    let mut at = usize::try_from(workflow.initial.0).unwrap();
+    let mut at = index(workflow.initial());
     for step in path {
-        assert_eq!(workflow.states[at].name, step.from);
-        let to = usize::try_from(workflow.find(&step.to).unwrap().0).unwrap();
+        assert_eq!(state_at(workflow, at).name, step.from);
+        let to = index(workflow.find(&step.to).unwrap());
         let known = brute.edges[at].iter().any(|edge| {
             edge.event == step.event
                 && edge.target == to
@@ -505,7 +516,7 @@ fn every_form(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &
     ];
     let call = calls[dice.roll(calls.len())];
     let bare = call.trim_start_matches("tool ");
-    let states = workflow.states.len();
+    let states = workflow.states().count();
     let (one, two) = (dice.roll(states), dice.roll(states));
     let (s1, s2) = (format!("s{one}"), format!("s{two}"));
     let before_last = |walk: &[usize]| walk.split_last().map_or_else(Vec::new, |(_, rest)| rest.to_vec());
@@ -532,8 +543,8 @@ fn every_form(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &
     check(format!("never {call} in {s1}"), walks, counts);
     let walks = expect(brute, |states, _| before_last(states).contains(&one), Some(bare));
     check(format!("no {call} after {s1}"), walks, counts);
-    if !workflow.guards.is_empty() {
-        let guard = format!("g{}", dice.roll(workflow.guards.len()));
+    if workflow.guards().next().is_some() {
+        let guard = format!("g{}", dice.roll(workflow.guards().count()));
         let seen = |edges: &[Found]| edges.iter().any(|edge| edge.observed.contains(&guard));
         let walks = expect(brute, |states, edges| states.last() == Some(&one) && !seen(edges), None);
         check(format!("never {s1} before {guard}"), walks, counts);
@@ -550,13 +561,13 @@ fn every_form(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &
 
 fn endings(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &mut BTreeMap<String, u32>) {
     let unfinished = |length: u32| {
-        let length = usize::try_from(length.min(workflow.max_transitions)).unwrap();
+        let length = usize::try_from(length.min(workflow.max_transitions())).unwrap();
         brute.walks.iter().any(|(states, edges)| edges.len() == length && !brute.is_final(*states.last().unwrap()))
     };
     // A state is lost if no final one is among those that can be reached from it in any number of steps.
     let lost = |state: usize| {
         let mut reached = BTreeSet::from([state]);
-        for _ in 0..workflow.states.len() {
+        for _ in 0..workflow.states().count() {
             let next: Vec<usize> =
                 reached.iter().flat_map(|at| brute.edges[*at].iter().map(|edge| edge.target)).collect();
             reached.extend(next);
@@ -579,7 +590,7 @@ fn endings(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &mut
         if let Answer::Bounded { path, .. } = &answer {
             check_path(workflow, brute, path);
         }
-        assert_eq!(bounded, unfinished(workflow.max_transitions), "bounded: {workflow:#?}");
+        assert_eq!(bounded, unfinished(workflow.max_transitions()), "bounded: {workflow:#?}");
         if bounded {
             *counts.entry("bounded".to_owned()).or_default() += 1;
         }
@@ -589,7 +600,7 @@ fn endings(dice: &mut Dice, workflow: &Workflow, brute: &Brute<'_>, counts: &mut
     let broken = match prove(workflow, &property, &Table).answer {
         Answer::Broken { path, .. } => {
             check_path(workflow, brute, &path);
-            assert_eq!(path.len(), usize::try_from(limit.min(workflow.max_transitions)).unwrap());
+            assert_eq!(path.len(), usize::try_from(limit.min(workflow.max_transitions())).unwrap());
             true
         }
         Answer::Proven | Answer::Bounded { .. } | Answer::ProvenForCalls { .. } => false,
@@ -602,7 +613,7 @@ fn writing_is_seen_as_the_machine_sees_it() {
     let mut dice = Dice(7);
     for _ in 0..2_000 {
         let workflow = random_machine(&mut dice);
-        for state in &workflow.states {
+        for (_, state) in workflow.states() {
             let permits = super::permits::Permits::new(&workflow, state, &Table);
             let active = matches!(state.kind, StateKind::Active);
             let writes = [Family::Write, Family::Edit].into_iter().any(|family| permits.family_passes(family));

@@ -3,13 +3,14 @@
 use core::ops::Range;
 use std::collections::BTreeMap;
 
+use interlock_core::workflow::{Outcome, ToolPattern};
+
 use super::Limits;
 use super::document::{LINE_BYTES_MAX, PROSE_BYTES_MAX};
 use super::fields::{Fields, Reader};
 use super::guards::GuardTable;
 use super::node::{Member, Node, NodeValue};
 use super::problem::{Path, quoted};
-use crate::workflow::definition::{Outcome, ToolPattern};
 
 /// The most events of one state.
 pub const EVENTS_MAX: usize = 256;
@@ -101,7 +102,7 @@ pub(super) fn resolve(
         return Some(found);
     }
     let near = reader.suggester.nearest(name, names.iter().copied());
-    let help = near.map(super::suggest::did_you_mean);
+    let help = near.map(crate::suggest::did_you_mean);
     reader.error_with_help(span, path, format!("there is no state {}", quoted(name)), help);
     names.binary_search(&near?).ok()
 }
@@ -336,7 +337,7 @@ impl OneState<'_, '_, '_> {
         for (position, item) in self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default().iter().enumerate() {
             let path = &path.item(position);
             let Some(text) = self.reader.string(item, path) else { continue };
-            let sound = text.len() <= super::NAME_CHARS_MAX && text.chars().all(crate::is_visible);
+            let sound = text.len() <= super::NAME_CHARS_MAX && text.chars().all(interlock_core::is_visible);
             let Some(tool) = ToolPattern::parse(text).filter(|_| sound) else {
                 let help = if text.contains('(') {
                     "name the tool alone and say which commands may run with `allowed_commands`"

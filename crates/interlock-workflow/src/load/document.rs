@@ -1,12 +1,12 @@
 //! The fields of the document itself.
 
+use interlock_core::workflow::{AfterFinal, OBSERVED, OBSERVED_ROOTS, TRANSITIONS_MAX};
+
 use super::fields::{Fields, Reader};
 use super::guards::GuardTable;
 use super::node::Node;
 use super::problem::{Path, quoted};
 use super::{Limits, graph, states};
-use crate::workflow::definition::{AfterFinal, TRANSITIONS_MAX};
-use crate::workflow::guard::{OBSERVED, OBSERVED_ROOTS};
 
 /// The most commands whose results are observed under a name.
 pub const FACTS_MAX: usize = 64;

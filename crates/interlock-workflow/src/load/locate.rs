@@ -2,11 +2,12 @@
 
 use core::ops::Range;
 
+use interlock_core::json::Json;
+
 use super::node::{Member, Node, NodeValue};
 use super::problem::{Found, Problem};
 use super::{Format, Limits, from_json, from_toml, from_yaml};
-use crate::json::Json;
-use crate::workflow::analysis::PlacePart;
+use crate::analysis::PlacePart;
 
 /// The bytes of the part of a text that a place speaks of: its key where it has one, else the value. Of a place that is
 /// not there, what is there of the way to it.

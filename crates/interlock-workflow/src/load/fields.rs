@@ -2,10 +2,11 @@
 
 use core::ops::Range;
 
+use interlock_core::is_visible;
+
 use super::node::{Member, Node, NodeValue};
 use super::problem::{Path, Problems, quoted};
-use super::suggest::Suggester;
-use crate::display::is_visible;
+use crate::suggest::Suggester;
 
 /// The most characters of a name: of a workflow, a state, an event, a guard, a variable.
 pub const NAME_CHARS_MAX: usize = 128;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::definition::StateId;
+use interlock_core::workflow::StateId;
+
 use super::ways::{Nothing, PathStep, Way, Ways};
 
 /// How long runs that are not over can go on, `max_transitions` aside.

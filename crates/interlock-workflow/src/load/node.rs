@@ -5,9 +5,10 @@
 
 use core::ops::Range;
 
+use interlock_core::json::{self, Json, nfc};
+
 use super::Limits;
 use super::problem::{Found, Path, quoted};
-use crate::json::{self, Json, nfc};
 
 /// A value and its place.
 #[derive(Debug, Clone)]

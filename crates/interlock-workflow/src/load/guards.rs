@@ -2,11 +2,11 @@
 
 use core::ops::Range;
 
+use interlock_core::workflow::{OBSERVED, OBSERVED_ROOTS, Operator, Source};
+
 use super::fields::{Fields, Reader};
 use super::node::{Node, NodeValue};
 use super::problem::{Path, quoted};
-use crate::workflow::definition::{Operator, Source};
-use crate::workflow::guard::{OBSERVED, OBSERVED_ROOTS};
 
 /// The most guards, named ones and ones written in place together.
 pub const GUARDS_MAX: usize = 20_000;
@@ -67,7 +67,7 @@ impl<'n> GuardTable<'n> {
             *used = true;
         }
         let help = match near {
-            Some(near) => super::suggest::did_you_mean(near),
+            Some(near) => crate::suggest::did_you_mean(near),
             None if self.named.is_empty() => "the workflow has no `guards`".to_owned(),
             None => format!("define it under `guards`: {{ {}: … }}", quoted(name)),
         };
@@ -156,7 +156,7 @@ impl<'n> GuardTable<'n> {
             }
             [name, ..] => {
                 let near = reader.suggester.nearest(name, self.observables());
-                let near = near.map(|near| super::suggest::did_you_mean(&format!("{OBSERVED}.{near}")));
+                let near = near.map(|near| crate::suggest::did_you_mean(&format!("{OBSERVED}.{near}")));
                 let help = near.unwrap_or_else(|| format!("known: {}", self.observable()));
                 (format!("nothing is observed under {}", quoted(name)), Some(help))
             }
@@ -214,7 +214,7 @@ fn operator(fields: Fields<'_>, path: &Path<'_>, reader: &mut Reader) -> Option<
             _ => reader.suggester.nearest(word, all()),
         };
         let help = match meant {
-            Some(meant) => super::suggest::did_you_mean(meant),
+            Some(meant) => crate::suggest::did_you_mean(meant),
             None => format!("one of {}", all().collect::<Vec<_>>().join(", ")),
         };
         reader.error_with_help(&node.span, path, format!("unknown operator {}", quoted(word)), help);

@@ -36,8 +36,10 @@ static TEMPLATES: &[Template] = &[
 
 #[cfg(test)]
 mod tests {
+    use interlock_core::workflow::{AfterFinal, Outcome, StateKind};
+
     use super::*;
-    use crate::workflow::{AfterFinal, Limits, Outcome, StateKind, load};
+    use crate::{Limits, load};
 
     #[test]
     fn every_template_loads_without_a_problem() {

@@ -19,10 +19,12 @@
 use core::fmt;
 use core::ops::Range;
 
+use interlock_core::call::Family;
+use interlock_core::display;
+use interlock_core::workflow::{StateId, ToolPattern, Workflow};
+
 use super::command_set::CommandSet;
-use super::definition::{StateId, ToolPattern, Workflow};
-use crate::call::Family;
-use crate::display;
+use super::suggest::nearest;
 
 /// A question about all runs, every name resolved.
 #[derive(Debug, Clone)]
@@ -294,7 +296,7 @@ impl Reader<'_> {
     fn mark(&self, words: &[Word<'_>]) -> Result<Mark, PropertyError> {
         let (kind, name, span) = self.named(words, "guard or state")?;
         let state = self.workflow.find(name);
-        let guard = self.workflow.guards.iter().any(|guard| guard.name == name);
+        let guard = self.workflow.guard_named(name).is_some();
         let approved = matches!(name, "approved" | "approval");
         match (kind, state, guard, approved) {
             (None, None, false, true) => Ok(Mark::Approved),
@@ -323,7 +325,7 @@ impl Reader<'_> {
         Family::parse(name).is_some()
             || name.contains(['(', '*'])
             || name.starts_with("mcp__")
-            || self.workflow.states.iter().any(|state| {
+            || self.workflow.states().any(|(_, state)| {
                 state.allowed_tools.iter().flatten().any(listed) || state.disallowed_tools.iter().any(listed)
             })
     }
@@ -340,13 +342,13 @@ impl Reader<'_> {
     fn unknown(&self, name: &str, span: Range<usize>, what: &str) -> PropertyError {
         let mut known: Vec<&str> = Vec::new();
         if what.contains("state") {
-            known.extend(self.workflow.states.iter().map(|state| state.name.as_str()));
+            known.extend(self.workflow.states().map(|(_, state)| state.name.as_str()));
         }
         if what.contains("tool") {
             known.extend(Family::ALL.iter().map(|family| family.as_str()));
         }
         if what.contains("guard") {
-            known.extend(self.workflow.guards.iter().map(|guard| guard.name.as_str()));
+            known.extend(self.workflow.guards().map(|(_, guard)| guard.name.as_str()));
             known.push("approved");
         }
         let help = match nearest(name, &known) {
@@ -361,35 +363,10 @@ impl Reader<'_> {
     }
 }
 
-/// The known name that is most like another, if one is like it at all.
-pub fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
-    let folded = |text: &str| text.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<char>>();
-    let wanted = folded(name);
-    let limit = wanted.len().div_ceil(3).max(1);
-    let near = known.iter().map(|candidate| (distance(&wanted, &folded(candidate)), *candidate));
-    near.filter(|(far, _)| *far <= limit).min_by_key(|(far, _)| *far).map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be put in, taken out or replaced to make one of the other.
-fn distance(left: &[char], right: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (i, l) in left.iter().enumerate() {
-        let mut next = vec![i.saturating_add(1)];
-        for (j, r) in right.iter().enumerate() {
-            let at = |row: &[usize], place: usize| row.get(place).copied().unwrap_or(usize::MAX);
-            let replaced = at(&row, j).saturating_add(usize::from(l != r));
-            let changed = at(&row, j.saturating_add(1)).min(at(&next, j)).saturating_add(1);
-            next.push(replaced.min(changed));
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow::{Format, Limits, load};
+    use crate::{Format, Limits, load};
 
     #[test]
     fn what_cannot_be_read_is_told_of_with_its_place() {

@@ -1,9 +1,10 @@
 //! JSON into the tree, by the strict parser.
 
+use interlock_core::json::{self, Content, JsonErrorKind, Value};
+
 use super::node::{Member, Node, NodeValue};
 use super::problem::{Found, Path, quoted};
 use super::{Limits, READ_DEPTH_MAX};
-use crate::json::{self, Content, JsonErrorKind, Value};
 
 /// The tree of a JSON text; `None` if there is none to speak of.
 pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<Node> {
@@ -62,8 +63,7 @@ fn node(value: Value<'_>, path: &Path<'_>, depth: usize, limits: &Limits, errors
             let members = members
                 .map(|(key, member)| Member {
                     key: key.text().to_owned(),
-                    // In the flat tree a key is the node before its value.
-                    key_span: member.elsewhere(member.index().saturating_sub(1)).span(),
+                    key_span: member.key_span(),
                     value: node(member, &path.key(key.text()), deeper, limits, errors),
                 })
                 .collect();

@@ -5,8 +5,9 @@
 //! together with one flag are all there is to search, and the search is exact. What an operator does by hand (forcing a
 //! run into a state, setting facts) is no part of a run.
 
-use super::definition::{StateId, Workflow};
-use super::permits::{CommandJudge, Opaque, Permits};
+use interlock_core::workflow::{CommandJudge, Guard, StateId, Workflow};
+
+use super::permits::{Opaque, Permits};
 use super::property::{Form, Mark, Property, Target, Thing};
 use super::ways::{Memory, PathStep, Place, Reached, Way, Ways, path_line};
 
@@ -139,7 +140,7 @@ impl<'a> Search<'a> {
         };
         let mut proof = decide(false);
         if let (Answer::Broken { if_honest, .. }, Mark::Guard(name)) = (&mut proof.answer, mark) {
-            let claimed = self.workflow.guards.iter().any(|guard| guard.name == *name && !guard.is_observed());
+            let claimed = self.workflow.guards().any(|(_, guard)| guard.name == *name && !guard.is_observed());
             *if_honest = claimed && !matches!(decide(true).answer, Answer::Broken { .. });
             if claimed {
                 proof.notes.push(format!(
@@ -222,7 +223,7 @@ impl<'a> Search<'a> {
             let Some(state) = self.workflow.state(id) else { continue };
             let free = self.ways.out(id).iter().any(|way| {
                 let guards = way.edge.guards.iter().filter_map(|id| self.workflow.guard(*id));
-                !way.approved && !guards.into_iter().any(super::Guard::is_observed)
+                !way.approved && !guards.into_iter().any(Guard::is_observed)
             });
             if !free {
                 waiting.push(state.name.as_str());

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::definition::{Edge, State, StateId, StateKind, Workflow};
+use interlock_core::workflow::{Edge, State, StateId, StateKind, Workflow};
+
 use super::satisfy::{Fuel, row_can_be_taken};
 
 /// An edge that can be taken.

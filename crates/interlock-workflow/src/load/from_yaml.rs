@@ -115,7 +115,7 @@ impl<'t> Convert<'t, '_> {
         if error.info().contains("anchor") {
             return self.unshared(&span, &Path::Root);
         }
-        self.errors.add(&span, &Path::Root, format!("this is not YAML: {}", crate::visible(error.info())));
+        self.errors.add(&span, &Path::Root, format!("this is not YAML: {}", interlock_core::visible(error.info())));
     }
 
     fn unshared(&mut self, span: &Range<usize>, path: &Path<'_>) {

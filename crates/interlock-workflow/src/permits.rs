@@ -2,30 +2,14 @@
 //!
 //! This is about all calls there could be, not about one: a pattern passes if some call that matches it does.
 
+use interlock_core::call::Family;
+use interlock_core::workflow::{AfterFinal, CommandJudge, Reach, State, StateKind, ToolPattern, Workflow};
+
 use super::command_set::CommandSet;
-use super::definition::{AfterFinal, State, StateKind, ToolPattern, Workflow};
 use super::property::Target;
-use crate::call::Family;
 
 /// How hosts begin the names of tools of MCP servers.
 pub(crate) const MCP: &str = "mcp__";
-
-/// What a command line can do, as far as it can be told without running it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
-    /// It only reads.
-    Reads,
-    /// It changes files, reaches other machines or destroys, and is known to do nothing else.
-    Known,
-    /// It runs what cannot be seen here, or is not understood.
-    Anything,
-}
-
-/// Who knows commands. The rules here do not: the classifier of command lines is handed in.
-pub trait CommandJudge {
-    /// What a command line can do, at worst. `"$@"` and `${x}` in it stand for words that nobody knows.
-    fn reach(&self, line: &str) -> Reach;
-}
 
 /// What can do more than the call says.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

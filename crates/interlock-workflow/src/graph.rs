@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 pub use svg::svg;
 
-use super::definition::{AfterFinal, Edge, State, StateId, StateKind, Workflow};
-use crate::{is_visible, visible};
+use interlock_core::workflow::{AfterFinal, Edge, State, StateId, StateKind, Workflow};
+use interlock_core::{is_visible, visible};
 
 /// What is made to stand out: where a run is, and the ways it took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ fn cut(text: &str, max: usize) -> String {
 /// As a Mermaid flowchart.
 pub fn mermaid(workflow: &Workflow, highlight: &Highlight) -> String {
     let mut out = String::from("flowchart TD\n");
-    for (StateId(id), state) in workflow.states() {
+    for (id, state) in workflow.states().map(|(id, state)| (id.place(), state)) {
         let label = format!(
             "\"{}<br/>{}\"",
             mermaid_text(&cut(&state.name, NAME_CHARS)),
@@ -113,7 +113,7 @@ pub fn mermaid(workflow: &Workflow, highlight: &Highlight) -> String {
         };
         let _ = writeln!(out, "  s{id}{boxed}");
     }
-    let StateId(initial) = workflow.initial();
+    let initial = workflow.initial().place();
     let _ = writeln!(out, "  start(( )) --> s{initial}");
     // The way from the start is link 0.
     let mut visited = Vec::new();
@@ -121,11 +121,11 @@ pub fn mermaid(workflow: &Workflow, highlight: &Highlight) -> String {
         let asks = if arrow.approved { " (asks)" } else { "" };
         let line = if arrow.approved { "==>" } else { "-->" };
         let label = mermaid_text(&arrow.label());
-        let _ = writeln!(out, "  s{} {line}|\"{label}{asks}\"| s{}", arrow.from.0, arrow.to.0);
+        let _ = writeln!(out, "  s{} {line}|\"{label}{asks}\"| s{}", arrow.from.place(), arrow.to.place());
         visited.extend(arrow.visited.then(|| place.to_string()));
     }
     let current = highlight.current.as_ref().and_then(|name| workflow.find(name));
-    if let Some(StateId(current)) = current {
+    if let Some(current) = current.map(StateId::place) {
         let _ = writeln!(out, "  style s{current} stroke-width:4px");
     }
     if !visited.is_empty() {
@@ -151,7 +151,7 @@ fn mermaid_text(text: &str) -> String {
 pub fn dot(workflow: &Workflow, highlight: &Highlight) -> String {
     let mut out = String::from("digraph workflow {\n  rankdir=LR;\n  node [shape=box, fontname=\"sans-serif\"];\n");
     out.push_str("  edge [fontname=\"sans-serif\", fontsize=10];\n  start [shape=point];\n");
-    for (StateId(id), state) in workflow.states() {
+    for (id, state) in workflow.states().map(|(id, state)| (id.place(), state)) {
         let label = format!(
             "\"{}\\n{}\"",
             dot_text(&cut(&state.name, NAME_CHARS)),
@@ -164,13 +164,18 @@ pub fn dot(workflow: &Workflow, highlight: &Highlight) -> String {
         let current = if highlight.current.as_ref() == Some(&state.name) { ", penwidth=3" } else { "" };
         let _ = writeln!(out, "  s{id} [label={label}{shape}{current}];");
     }
-    let StateId(initial) = workflow.initial();
+    let initial = workflow.initial().place();
     let _ = writeln!(out, "  start -> s{initial};");
     for arrow in arrows(workflow, highlight) {
         let (style, asks) = if arrow.approved { (", style=bold", " (asks)") } else { ("", "") };
         let visited = if arrow.visited { ", penwidth=3" } else { "" };
         let label = dot_text(&arrow.label());
-        let _ = writeln!(out, "  s{} -> s{} [label=\"{label}{asks}\"{style}{visited}];", arrow.from.0, arrow.to.0);
+        let _ = writeln!(
+            out,
+            "  s{} -> s{} [label=\"{label}{asks}\"{style}{visited}];",
+            arrow.from.place(),
+            arrow.to.place()
+        );
     }
     out.push_str("}\n");
     out
@@ -182,22 +187,21 @@ fn dot_text(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use interlock_core::json::quote;
+
     use super::*;
-    use crate::workflow::{Format, Limits, load};
+    use crate::{Format, Limits, load};
 
     #[test]
     fn nothing_in_a_name_is_read_as_a_picture_s_own() {
-        let text = r#"{"id": "w", "initial": "one", "states": {"one": {"on": {"GO": {"target": "end", "guard": "g"}}},
-            "end": {"type": "final"}}, "guards": {"g": {"field": "x", "op": "exists"}}}"#;
-        let mut workflow = load(text, Format::Json, &Limits::MAX).expect("it loads").workflow;
         let hostile = "</text><script>alert(1)</script>\"]; click s0 \\\" %%{init}%% &lt; \u{202e}\n`";
-        hostile.clone_into(&mut workflow.id);
-        workflow.description = Some(hostile.to_owned());
-        for state in &mut workflow.states {
-            hostile.clone_into(&mut state.name);
-            state.on.iter_mut().for_each(|(event, _)| hostile.clone_into(event));
-        }
-        workflow.guards.iter_mut().for_each(|guard| hostile.clone_into(&mut guard.name));
+        // No such name loads; what draws does not count on it.
+        let text = r#"{"id":"HOSTILE","description":"HOSTILE","initial":"HOSTILE","states":{
+            "HOSTILE":{"on":{"HOSTILE":{"target":"end","guard":"HOSTILE"}}},"end":{"type":"final"}},
+            "guards":{"HOSTILE":{"field":"x","op":"exists"}}}"#;
+        let written = quote(hostile);
+        let text = text.replace("\"HOSTILE\"", &written);
+        let workflow = Workflow::from_text(&text).expect("it is read");
         let highlight = Highlight { current: Some(hostile.to_owned()), ..Highlight::default() };
         let (drawn, chart) = (svg(&workflow, &highlight), mermaid(&workflow, &highlight));
         assert!(!drawn.contains("<script") && !drawn.contains('\u{202e}'), "{drawn}");

@@ -10,7 +10,7 @@
 //! | what no run can reach, or leave | `graph.rs` |
 //! | where something stands in a text | `locate.rs` |
 //! | types, names, limits of single fields | `fields.rs` |
-//! | what is told about problems | `problem.rs`, `suggest.rs` |
+//! | what is told about problems | `problem.rs`, `../suggest.rs` |
 
 mod document;
 mod fields;
@@ -23,21 +23,21 @@ mod locate;
 mod node;
 mod problem;
 mod states;
-mod suggest;
 
 pub use document::{FACTS_MAX, LINE_BYTES_MAX, PROSE_BYTES_MAX, TRANSITIONS_CEILING};
 pub use fields::NAME_CHARS_MAX;
 pub use guards::{FIELD_PARTS_MAX, GUARDS_MAX};
 pub use locate::{document, locate};
+pub(crate) use problem::quoted;
 pub use problem::{PROBLEMS_MAX, Problem};
 pub use states::{COUNT_MAX, EVENTS_MAX, LIST_ITEMS_MAX, ROW_GUARDS_MAX};
 
+use interlock_core::json;
+use interlock_core::workflow::{CANONICAL_BYTES_MAX, DEPTH_MAX, VALUES_MAX, Workflow};
+
 use self::fields::Reader;
 use self::problem::{Path, Problems};
-use self::suggest::Suggester;
-use super::definition::Workflow;
-use super::read::{CANONICAL_BYTES_MAX, DEPTH_MAX, VALUES_MAX};
-use crate::json;
+use crate::suggest::Suggester;
 
 /// The most bytes of a text.
 pub const TEXT_BYTES_MAX: usize = 1024 * 1024;
@@ -99,7 +99,7 @@ impl Format {
     /// The format that the end of a file's name speaks of.
     ///
     /// ```
-    /// use interlock_core::workflow::Format;
+    /// use interlock_workflow::Format;
     ///
     /// assert_eq!(Format::of_file_name("bugfix.yml"), Some(Format::Yaml));
     /// assert_eq!(Format::of_file_name("bugfix.txt"), None);
@@ -131,7 +131,7 @@ pub struct Loaded {
 /// their names, so that one digest is one workflow.
 ///
 /// ```
-/// use interlock_core::workflow::{Format, Limits, load};
+/// use interlock_workflow::{Format, Limits, load};
 ///
 /// let text = r#"{"id": "fix", "initial": "work", "states": {
 ///     "work": {"on": {"DONE": "don"}},
