@@ -125,12 +125,12 @@ impl Prober {
     fn recorded(&self, host: Host) -> Option<Recorded> {
         let key = self.key.as_ref()?;
         let agent = agent_id(host.as_str(), self.directory.to_str()?);
-        let headers = format!("authorization: Bearer {key}\r\n");
+        let bearer = format!("Bearer {key}");
         let daemon = Daemon::of(&self.home);
         let deadline = Instant::now() + LOOK_TIME_MAX;
         daemon.ensure(deadline).ok()?;
         let path = format!("/runs/{}/refusals?limit=1", encode(&agent));
-        let told = daemon.request("GET", &path, &[], &headers, deadline).ok()?;
+        let told = daemon.request("GET", &path, &[], &[("authorization", &bearer)], deadline).ok()?;
         if told.status == 404 {
             return Some(Recorded::default());
         }
