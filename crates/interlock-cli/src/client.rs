@@ -12,10 +12,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use interlock_core::action::Millis;
-use interlock_core::json::{self, BYTES_MAX, Document, Limits, Value, quote};
+use interlock_core::json::{self, BYTES_MAX, Document, JsonError, Limits, LoadError, Value};
 use interlock_core::visible;
 use interlock_http::client::{self as http, AddressFault, ConnectFault, Head, Request, Stream};
 use interlock_runtime::clock::{Clock, SystemClock};
+use interlock_wire::{Message, ReasonRequest};
 
 use crate::daemon::Daemon;
 use crate::serve::Places;
@@ -76,9 +77,18 @@ pub(crate) struct Answer {
 impl Answer {
     /// The body as JSON.
     pub(crate) fn document(&self) -> Result<Document<'_>, Fault> {
-        json::parse(&self.body, &Limits::CONFIG).map_err(|error| {
-            let next = "check --server: this does not look like an Interlock server";
-            Fault::new(format!("the server's answer is not JSON: {error}")).and_then_do(next)
+        json::parse(&self.body, &Limits::CONFIG).map_err(|error| not_json(&error))
+    }
+
+    /// The body as what the service sends there.
+    pub(crate) fn read<T: Message>(&self) -> Result<T, Fault> {
+        interlock_wire::read(&self.body).map_err(|error| match error {
+            LoadError::Json(error) => not_json(&error),
+            LoadError::Shape { .. } => {
+                let what = shorten(&visible(&error.to_string()));
+                Fault::new(format!("the server's answer is none that this version understands: {what}"))
+                    .and_then_do("it may be of another version: `interlock doctor`")
+            }
         })
     }
 
@@ -86,6 +96,11 @@ impl Answer {
     pub(crate) fn json(&self) -> String {
         inert_json(&self.body)
     }
+}
+
+fn not_json(error: &JsonError) -> Fault {
+    let next = "check --server: this does not look like an Interlock server";
+    Fault::new(format!("the server's answer is not JSON: {error}")).and_then_do(next)
 }
 
 impl Client {
@@ -384,7 +399,7 @@ pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> S
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// `{"reason":…}`, or `{}`.
+/// Why something is done, as a request says it.
 pub(crate) fn reason_body(reason: Option<&str>) -> String {
-    reason.map_or_else(|| "{}".to_owned(), |reason| format!("{{\"reason\":{}}}", quote(reason)))
+    interlock_wire::write(&ReasonRequest { reason: reason.map(str::to_owned) })
 }

@@ -34,6 +34,7 @@ mod stores;
 mod syncs;
 mod tickets;
 mod typed_loading;
+mod wire;
 mod workflow_load;
 mod workflow_machine;
 mod workflows;

@@ -7,19 +7,24 @@ use interlock_testkit::repository;
 use toml::Table;
 
 /// What each crate of ours may depend on, of ours. `cli → {http, mcp}`, `http → {runtime, hosts}`,
-/// `runtime → {verifiers, workflow, core}`, `{mcp, hosts, verifiers, workflow} → core`; the testkit stands beside them.
-const ARROWS: [(&str, &[&str]); 9] = [
+/// `runtime → {verifiers, workflow, core}`, `{mcp, hosts, verifiers, wire, workflow} → core`; `wire` is what http and cli share; the testkit stands beside them.
+const ARROWS: [(&str, &[&str]); 10] = [
     ("interlock-core", &[]),
+    ("interlock-wire", &["interlock-core"]),
     ("interlock-workflow", &["interlock-core"]),
     ("interlock-verifiers", &["interlock-core"]),
     ("interlock-hosts", &["interlock-core"]),
     ("interlock-runtime", &["interlock-core", "interlock-verifiers", "interlock-workflow"]),
-    ("interlock-http", &["interlock-core", "interlock-runtime", "interlock-hosts", "interlock-workflow"]),
+    (
+        "interlock-http",
+        &["interlock-core", "interlock-runtime", "interlock-hosts", "interlock-wire", "interlock-workflow"],
+    ),
     ("interlock-mcp", &["interlock-core"]),
     (
         "interlock-cli",
         &[
             "interlock-verifiers",
+            "interlock-wire",
             "interlock-workflow",
             "interlock-core",
             "interlock-hosts",
@@ -28,7 +33,10 @@ const ARROWS: [(&str, &[&str]); 9] = [
             "interlock-mcp",
         ],
     ),
-    ("interlock-testkit", &["interlock-core", "interlock-runtime", "interlock-http", "interlock-workflow"]),
+    (
+        "interlock-testkit",
+        &["interlock-core", "interlock-runtime", "interlock-http", "interlock-wire", "interlock-workflow"],
+    ),
 ];
 
 /// Everything the core may stand on, directly or through others. Nothing here does I/O, tells the time, draws random
@@ -89,7 +97,9 @@ fn the_pure_crates_stand_on_nothing_that_has_effects() {
         let dependencies = dependencies.iter().map(|name| name.as_str().expect("a name").to_owned()).collect();
         graph.entry(text("name")).or_default().insert(text("version"), dependencies);
     }
-    for (of, more) in [("interlock-core", &[][..]), ("interlock-workflow", PURE_TEXTS)] {
+    let pure =
+        [("interlock-core", &[][..]), ("interlock-wire", &["interlock-core"]), ("interlock-workflow", PURE_TEXTS)];
+    for (of, more) in pure {
         let (mut reached, mut open) = (BTreeSet::new(), vec![of.to_owned()]);
         while let Some(package) = open.pop() {
             let (name, version) = package.split_once(' ').unwrap_or((&package, ""));
@@ -203,7 +213,7 @@ fn effects_in(text: &str) -> Vec<String> {
 
 #[test]
 fn the_pure_crates_name_nothing_that_has_effects() {
-    for pure in ["interlock-core", "interlock-workflow", "interlock-hosts"] {
+    for pure in ["interlock-core", "interlock-wire", "interlock-workflow", "interlock-hosts"] {
         for path in sources(&repository().join("crates").join(pure).join("src")) {
             let text = fs::read_to_string(&path).expect("a source");
             let found = effects_in(&text);
