@@ -91,11 +91,6 @@ pub(crate) fn more(word: &str, cursor: Option<&str>) -> String {
     cursor.map_or_else(String::new, |cursor| format!("{FAINT}{word}: --cursor {}{RESET}\n", cell(cursor, 140)))
 }
 
-/// A member that is a string, number, boolean or absent, as a cell.
-pub(crate) fn member(object: Value<'_>, key: &str, columns_max: usize) -> String {
-    scalar(object, key).map_or_else(|| "-".to_owned(), |text| cell(&text, columns_max))
-}
-
 /// A member that is a string, number or boolean, raw.
 pub(crate) fn scalar(object: Value<'_>, key: &str) -> Option<String> {
     match object.get(key)?.content()? {

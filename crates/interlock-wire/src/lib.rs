@@ -13,6 +13,7 @@
 //! | tickets | `approvals.rs` |
 //! | rulings | `activity.rs` |
 //! | operators' keys | `keys.rs` |
+//! | coding agents: runs, refusals, allowances | `runs.rs` |
 //! | workflows by name | `workflows.rs` |
 
 #![deny(
@@ -31,6 +32,7 @@ mod activity;
 mod agents;
 mod approvals;
 mod keys;
+mod runs;
 mod workflows;
 
 pub use activity::{Activity, ActivityPage, ActivitySummary, Repeats, ReportedExecution};
@@ -41,7 +43,11 @@ pub use agents::{
 pub use approvals::{AskedTransition, AskedTrust, Merits, Ticket, TicketPage};
 pub use interlock_core::json::RawJson;
 pub use keys::{Key, KeyList, KeyRequest};
-pub use workflows::{RegisteredWorkflow, WorkflowFinding, WorkflowPage};
+pub use runs::{
+    AllowRequest, Allowance, CallDecision, DisallowRequest, ForceRequest, PauseRequest, RefusedCall, RefusedCalls, Run,
+    RunPage, RunState, StartRequest, WayOut,
+};
+pub use workflows::{RegisterRequest, RegisteredWorkflow, WorkflowFinding, WorkflowPage};
 
 use interlock_core::json::{self, LoadError};
 use serde::{Deserialize, Deserializer, Serialize};

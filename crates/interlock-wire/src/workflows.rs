@@ -40,3 +40,9 @@ pub struct WorkflowFinding {
     pub message: String,
     pub help: String,
 }
+
+/// A workflow to be registered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RegisterRequest {
+    pub workflow: RawJson,
+}

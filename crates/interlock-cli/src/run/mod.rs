@@ -155,8 +155,7 @@ impl Agents {
                 None => Host::ALL.into_iter().filter(|host| is_installed(*host, &agents.project)).collect(),
             };
             for host in hosts {
-                let body = format!("{{\"host\":{},\"project\":{}}}", quote(host.as_str()), quote(&agents.project));
-                client.post("/runs", &body)?;
+                client.post("/runs", &mode::start_body(host.as_str(), &agents.project, None, None))?;
                 agents.list.push(Known::new(host, &agents.project));
             }
         }

@@ -1,7 +1,7 @@
 //! `interlock workflow register|list`: workflows put on record under their ids, and which there are.
 
 use clap::Args;
-use interlock_wire::{RegisteredWorkflow, WorkflowPage};
+use interlock_wire::{RawJson, RegisterRequest, RegisteredWorkflow, WorkflowPage, write};
 
 use super::Source;
 use crate::client::{Answer, Client, ServerArguments, with_query};
@@ -43,7 +43,8 @@ pub(crate) struct ListArguments {
 pub(super) fn register(arguments: &RegisterArguments) -> Result<Outcome, Fault> {
     let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
     let client = Client::open_or_start(&arguments.server)?;
-    let answer = client.post("/workflows", &format!("{{\"workflow\":{}}}", workflow.text()))?;
+    let answer = client
+        .post("/workflows", &write(&RegisterRequest { workflow: RawJson::written(workflow.text().to_owned()) }))?;
     let shown = if arguments.server.json { answer.json() } else { registered_text(&answer)? };
     print(shown.as_bytes())?;
     Ok(Outcome::Clean)

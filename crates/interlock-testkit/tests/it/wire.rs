@@ -100,7 +100,8 @@ fn check<T: wire::Message>(name: &str, described: &[&str], checked: &mut BTreeSe
         let mut parts = path.split('.');
         let mut schema = parts.next().and_then(|name| schemas.get(name)).unwrap_or_else(|| panic!("no schema {path}"));
         for part in parts {
-            schema = schema.get("properties").and_then(|known| known.get(part)).unwrap_or_else(|| panic!("no {path}"));
+            let found = if part == "items" { Some(schema) } else { schema.get("properties") };
+            schema = found.and_then(|known| known.get(part)).unwrap_or_else(|| panic!("no {path}"));
         }
         let members = schema.get("properties").and_then(|members| members.as_object()).expect("members");
         all.extend(members.map(|(name, _)| name.text().to_owned()));
@@ -123,28 +124,42 @@ fn every_wire_type_is_what_the_description_says() {
         ActivitySummary: "ActivitySummary";
         Agent: "Agent" "RegisteredAgent";
         AgentPage: "AgentPage";
+        AllowRequest: "AllowRequest";
+        Allowance: "Allowance";
         AskedTransition: "TransitionTicket.transition";
         AskedTrust: "TrustTicket.trust";
         Budget: "Budget";
         BudgetLimits: "BudgetLimits";
+        CallDecision: "CallDecision";
         CostBudget: "Budget.cost";
+        DisallowRequest: "DisallowRequest";
         ErasedTexts: "ErasedTexts";
         FlatRegistration: "FlatRegistration";
+        ForceRequest: "ForceRequest";
         Key: "Key" "CreatedKey";
         KeyList: "KeyList";
         KeyRequest: "RegistrarKeyRequest" "PlainKeyRequest";
         Merits: "Merits";
+        PauseRequest: "PauseRequest";
         Permissions: "Permissions";
         ReasonRequest: "ReasonRequest";
+        RefusedCall: "RefusedCall" "RulingAtAnyDoor";
+        RefusedCalls: "RefusedCalls";
+        RegisterRequest: "RegisterRequest";
         RegisteredWorkflow: "RegisteredWorkflow" "Workflow";
         Repeats: "Repeats";
         ReportedExecution: "ReportedExecution";
         RequestBudget: "Budget.requests";
+        Run: "Run";
+        RunPage: "RunPage";
+        RunState: "RunState";
+        StartRequest: "StartRequest";
         Ticket: "ActionTicket" "TrustTicket" "TransitionTicket";
         TicketPage: "TicketPage";
         TokenBudget: "Budget.tokens";
         TrustAnswer: "TrustAnswer";
         TrustRequest: "TrustRequest";
+        WayOut: "RunState.transitions.items";
         WorkflowFinding: "WorkflowFinding";
         WorkflowPage: "WorkflowPage";
     }
