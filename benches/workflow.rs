@@ -10,9 +10,8 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use interlock_core::json::{self, Json, Limits};
-use interlock_core::workflow::{
-    self, Context, Format, Position, Run, Step, TransitionAsked, Workflow, move_to_state, transition,
-};
+use interlock_core::workflow::{Context, Position, Run, Step, TransitionAsked, Workflow, move_to_state, transition};
+use interlock_workflow::Format;
 use statewright_engine::{MachineDefinition, resolve_transition};
 
 /// How long one figure is taken for, and how often.
@@ -61,7 +60,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 fn ours(text: &str) -> f64 {
     // A bench goes round more often than a run may.
     let text = text.replacen("{\"id\"", "{\"max_transitions\":100000,\"id\"", 1);
-    let loaded = workflow::load(&text, Format::Json, &workflow::Limits::MAX);
+    let loaded = interlock_workflow::load(&text, Format::Json, &interlock_workflow::Limits::MAX);
     let workflow: Workflow = loaded.unwrap_or_else(|problems| panic!("{problems:?}")).workflow;
     let document = json::parse(DATA, &Limits::STATE).expect("JSON");
     let data = Context::from(Json::of(document.root()).as_object().expect("an object").clone());

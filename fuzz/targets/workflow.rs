@@ -1,7 +1,8 @@
 //! Any text in any format: no panic; a refusal says why and where; what loads has a canonical text that loads to the same.
 #![no_main]
 
-use interlock_core::workflow::{Format, Limits, Workflow, load};
+use interlock_core::workflow::Workflow;
+use interlock_workflow::{Format, Limits, load};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((first, rest)) = bytes.split_first() else { return };

@@ -4,13 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use interlock_core::json::{Document, Value};
 use interlock_runtime::clock::{Clock, SystemClock};
+use interlock_wire::{Activity, ActivityPage, ActivitySummary, RawJson};
 
 use crate::approvals::Outage;
 use crate::client::{Answer, Client, ServerArguments, encode, inert_json, with_query};
 use crate::style::{FAINT, RESET};
-use crate::table::{Table, cell, member, scalar};
+use crate::table::{Table, cell, more, optional, time};
 use crate::{Fault, Outcome, moment, prefix, print, print_open};
 
 /// How many rulings are shown unless told otherwise.
@@ -80,49 +80,24 @@ fn page(arguments: &ActivityArguments, path: &str, limit: u32, cursor: Option<St
     )
 }
 
-pub(crate) fn activities<'d>(document: &'d Document<'_>) -> Result<Vec<Value<'d>>, Fault> {
-    let list = document.root().get("activities").and_then(|list| list.as_array());
-    list.map(Iterator::collect).ok_or_else(|| Fault::new("the server's answer has no `activities`"))
-}
-
 fn text(answer: &Answer) -> Result<String, Fault> {
-    let document = answer.document()?;
-    let rows = activities(&document)?;
-    if rows.is_empty() {
+    let page: ActivityPage = answer.read()?;
+    if page.activities.is_empty() {
         return Ok("nothing was asked\n".to_owned());
     }
-    let mut out = table(rows.iter().rev().copied()).render();
-    if let Some(summary) = document.root().get("summary").and_then(|summary| summary.as_object()) {
-        let parts: Vec<String> = summary.filter_map(|(key, value)| summary_part(key.text(), value)).collect();
-        if !parts.is_empty() {
-            out.push_str(&format!("{FAINT}{}{RESET}\n", parts.join(", ")));
-        }
+    let mut out = table(page.activities.iter().rev()).render();
+    if let Some(summary) = &page.summary {
+        let ActivitySummary { total, approved, corrected, pending, budget_exceeded, denied, complete } = summary;
+        out.push_str(&format!(
+            "{FAINT}total {total}, approved {approved}, corrected {corrected}, pending {pending}, budget_exceeded \
+             {budget_exceeded}, denied {denied}, complete {complete}{RESET}\n"
+        ));
     }
-    if let Some(cursor) = scalar(document.root(), "next_cursor") {
-        out.push_str(&format!("{FAINT}older: --cursor {}{RESET}\n", cell(&cursor, 80)));
-    }
-    Ok(out)
-}
-
-/// `approved 12`, or `decisions (APPROVED 12, DENIED 3)`.
-fn summary_part(key: &str, value: Value<'_>) -> Option<String> {
-    use interlock_core::json::Content;
-    let shown = match value.content()? {
-        Content::String(text) => cell(text.text(), 40),
-        Content::Number(number) => cell(number.literal(), 40),
-        Content::Boolean(truth) => truth.to_string(),
-        Content::Object(members) => {
-            let parts: Vec<String> =
-                members.map(|(key, value)| format!("{} {}", cell(key.text(), 40), cell(value.source(), 20))).collect();
-            format!("({})", parts.join(", "))
-        }
-        Content::Null | Content::Array(_) => return None,
-    };
-    Some(format!("{} {shown}", cell(key, 40)))
+    Ok(out + &more("older", page.next_cursor.as_deref()))
 }
 
 /// Rulings as a table; `top` shows it too.
-pub(crate) fn table<'d>(rows: impl Iterator<Item = Value<'d>>) -> Table {
+pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Activity>) -> Table {
     let mut table = Table::new(&["TIME", "DECISION", "ACTION", "CODE", "AGENT", "STEP", "CONVERSATION"]);
     for row in rows {
         table.row(cells(row));
@@ -130,30 +105,29 @@ pub(crate) fn table<'d>(rows: impl Iterator<Item = Value<'d>>) -> Table {
     table
 }
 
-fn cells(row: Value<'_>) -> Vec<String> {
-    let time = scalar(row, "timestamp").map_or_else(|| "-".to_owned(), |at| cell(&moment::short(&at), 30));
-    let mut decision = member(row, "decision", 16);
-    if row.get("dry_run").and_then(|dry| dry.as_bool()) == Some(true) {
+fn cells(row: &Activity) -> Vec<String> {
+    let mut decision = cell(&row.decision, 16);
+    if row.dry_run {
         decision.push_str(" (dry)");
     }
     // Refusals that were counted and not written out.
-    if let Some(count) = row.get("repeats").and_then(|repeats| scalar(repeats, "count")) {
-        decision.push_str(&format!(" x{}", cell(&count, 20)));
+    if let Some(repeats) = &row.repeats {
+        decision.push_str(&format!(" x{}", repeats.count));
     }
     vec![
-        time,
+        time(&row.timestamp),
         decision,
-        member(row, "action_type", 24),
-        member(row, "code", 26),
+        optional(row.action_type.as_deref(), 24),
+        optional(row.code.as_deref(), 26),
         // A page of one agent does not repeat it.
-        member(row, "agent_id", prefix::SHORT_COLUMNS),
-        member(row, "step_number", 8),
-        member(row, "conversation_id", 24),
+        optional(row.agent_id.as_deref(), prefix::SHORT_COLUMNS),
+        row.step_number.map_or_else(|| "-".to_owned(), |step| step.to_string()),
+        optional(row.conversation_id.as_deref(), 24),
     ]
 }
 
 /// One ruling on a line of its own; the columns are as wide as they usually are.
-fn line(row: Value<'_>) -> String {
+fn line(row: &Activity) -> String {
     let widths = [19, 15, 16, 22, prefix::SHORT_COLUMNS, 4, 0];
     let mut out = String::new();
     for (cell, width) in cells(row).iter().zip(widths) {
@@ -170,16 +144,16 @@ fn follow(arguments: &ActivityArguments, client: &Client, path: &str) -> Result<
     loop {
         let limit = if is_first { arguments.limit } else { 1000 };
         if let Some(answer) = outage.survive(client.get(&page(arguments, path, limit, None)))? {
+            let page = answer.read()?;
             let news = if is_first {
-                since(&answer, None)?.0
+                since(&page, None)?.0
             } else {
-                catch_up(arguments, client, path, &answer, last.as_deref())?
+                catch_up(arguments, client, path, page, last.as_deref())?
             };
             is_first = false;
             for (id, row) in news.into_iter().rev() {
-                let document = interlock_core::json::parse(&row, &interlock_core::json::Limits::CONFIG);
-                let shown = match (&document, arguments.server.json) {
-                    (Ok(document), false) => line(document.root()),
+                let shown = match (interlock_wire::read(&row), arguments.server.json) {
+                    (Ok(row), false) => line(&row),
                     _ => inert_json(&row),
                 };
                 if !print_open(shown.as_bytes())? {
@@ -195,20 +169,23 @@ fn follow(arguments: &ActivityArguments, client: &Client, path: &str) -> Result<
 /// Decision id and text of a row.
 type Row = (String, String);
 
+/// A page with its rows as they came.
+type RawPage = ActivityPage<RawJson>;
+
 /// The rows of a page that are newer than the last one told, newest first, and whether that one was met.
-fn since(answer: &Answer, last: Option<&str>) -> Result<(Vec<Row>, bool), Fault> {
-    let document = answer.document()?;
+fn since(page: &RawPage, last: Option<&str>) -> Result<(Vec<Row>, bool), Fault> {
     let mut rows = Vec::new();
-    for row in activities(&document)? {
-        let mut id = scalar(row, "decision_id").unwrap_or_default();
+    for raw in &page.activities {
+        let row: Activity = interlock_wire::read(raw.text()).map_err(|error| Fault::new(error.to_string()))?;
+        let mut id = row.decision_id;
         // What is counted names a decision that has a row of its own.
-        if row.get("repeats").is_some() {
-            id.push_str(&scalar(row, "timestamp").unwrap_or_default());
+        if row.repeats.is_some() {
+            id.push_str(&row.timestamp);
         }
         if last == Some(id.as_str()) {
             return Ok((rows, true));
         }
-        rows.push((id, row.source().to_owned()));
+        rows.push((id, raw.text().to_owned()));
     }
     Ok((rows, false))
 }
@@ -218,19 +195,19 @@ fn catch_up(
     arguments: &ActivityArguments,
     client: &Client,
     path: &str,
-    first: &Answer,
+    first: RawPage,
     last: Option<&str>,
 ) -> Result<Vec<Row>, Fault> {
     use std::io::Write;
-    let (mut rows, mut met) = since(first, last)?;
-    let mut cursor = scalar(first.document()?.root(), "next_cursor");
+    let (mut rows, mut met) = since(&first, last)?;
+    let mut cursor = first.next_cursor;
     for _ in 1..PAGES_MAX {
         let Some(at) = cursor.take().filter(|_| !met) else { break };
-        let answer = client.get(&page(arguments, path, 1000, Some(at)))?;
-        let (more, found) = since(&answer, last)?;
+        let next: RawPage = client.get(&page(arguments, path, 1000, Some(at)))?.read()?;
+        let (more, found) = since(&next, last)?;
         rows.extend(more);
         met = found;
-        cursor = scalar(answer.document()?.root(), "next_cursor");
+        cursor = next.next_cursor;
     }
     if !met && cursor.is_some() {
         let _ = writeln!(anstream::stderr(), "{FAINT}note:{RESET} more was ruled than can be shown; some is left out");

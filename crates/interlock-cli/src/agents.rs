@@ -1,12 +1,14 @@
 //! `interlock agents`: who is registered, what each may do, and the operator's levers on one of them.
 
 use clap::{Args, Subcommand, ValueEnum};
-use interlock_core::json::{Value, quote};
+use interlock_wire::{
+    Agent, AgentPage, Budget, ErasedTexts, FlatRegistration, Permissions, TrustAnswer, TrustRequest, write,
+};
 
 use crate::client::{Answer, Client, ServerArguments, encode, reason_body, with_query};
-use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{Table, cell, member, scalar};
-use crate::{Fault, Outcome, moment, prefix, print};
+use crate::style::{BAD, GOOD, RESET};
+use crate::table::{Table, cell, more, time};
+use crate::{Fault, Outcome, prefix, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AgentsCommand {
@@ -160,34 +162,24 @@ fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
 }
 
 fn list_text(answer: &Answer) -> Result<String, Fault> {
-    let document = answer.document()?;
-    let agents = document.root().get("agents").and_then(|agents| agents.as_array());
-    let agents = agents.ok_or_else(|| Fault::new("the server's answer has no `agents`"))?;
-    if agents.len() == 0 {
+    let page: AgentPage = answer.read()?;
+    if page.agents.is_empty() {
         return Ok("no agents; register one: interlock agents register --help\n".to_owned());
     }
     let mut table = Table::new(&["ID", "STATUS", "MODE", "TRUST", "TYPE", "CREATED", "NAME", "PRINCIPAL"]);
-    for agent in agents {
+    for agent in &page.agents {
         table.row(vec![
-            member(agent, "agent_id", prefix::SHORT_COLUMNS),
-            member(agent, "status", 12),
-            member(agent, "mode", 10),
-            member(agent, "trust_level", 4),
-            member(agent, "type", 12),
-            time(agent, "created_at"),
-            member(agent, "name", 28),
-            member(agent, "principal_id", 28),
+            cell(&agent.agent_id, prefix::SHORT_COLUMNS),
+            cell(&agent.status, 12),
+            cell(&agent.mode, 10),
+            agent.trust_level.to_string(),
+            cell(&agent.kind, 12),
+            time(&agent.created_at),
+            cell(&agent.name, 28),
+            cell(&agent.principal_id, 28),
         ]);
     }
-    let mut out = table.render();
-    if let Some(cursor) = scalar(document.root(), "next_cursor") {
-        out.push_str(&format!("{FAINT}more: --cursor {}{RESET}\n", cell(&cursor, 80)));
-    }
-    Ok(out)
-}
-
-fn time(object: Value<'_>, key: &str) -> String {
-    scalar(object, key).map_or_else(|| "-".to_owned(), |at| cell(&moment::short(&at), 30))
+    Ok(table.render() + &more("more", page.next_cursor.as_deref()))
 }
 
 fn show(arguments: &OneArguments) -> Result<Outcome, Fault> {
@@ -199,70 +191,63 @@ fn show(arguments: &OneArguments) -> Result<Outcome, Fault> {
         return Ok(Outcome::Clean);
     }
     let budget = client.get(&format!("/agents/{}/budget", encode(&id)))?;
-    let mut out = agent_text(answer.document()?.root());
-    out.push_str(&budget_text(budget.document()?.root()));
+    let out = agent_text(&answer.read()?) + &budget_text(&budget.read()?);
     print(out.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
-fn agent_text(agent: Value<'_>) -> String {
-    let status = member(agent, "status", 20);
+fn agent_text(agent: &Agent) -> String {
+    let status = cell(&agent.status, 20);
     let colour = if status == "active" { GOOD } else { BAD };
-    let mut out = format!("{colour}{}{RESET} {}\n", status.to_uppercase(), member(agent, "agent_id", 80));
+    let mut out = format!("{colour}{}{RESET} {}\n", status.to_uppercase(), cell(&agent.agent_id, 80));
     let mut line = |name: &str, value: String| out.push_str(&format!("  {name:<12} {value}\n"));
-    line("name", member(agent, "name", 80));
-    line("for", member(agent, "principal_id", 80));
-    line("type", format!("{}, trust {}", member(agent, "type", 20), member(agent, "trust_level", 4)));
-    if agent.get("mode").is_some() {
-        let mode = member(agent, "mode", 20);
-        let note = if mode == "observe" { ": rulings do not bind" } else { "" };
-        line("mode", format!("{mode}{note}"));
-    }
-    for key in ["description", "framework", "model"] {
-        if agent.get(key).is_some() {
-            line(key, member(agent, key, 80));
+    line("name", cell(&agent.name, 80));
+    line("for", cell(&agent.principal_id, 80));
+    line("type", format!("{}, trust {}", cell(&agent.kind, 20), agent.trust_level));
+    let note = if agent.mode == "observe" { ": rulings do not bind" } else { "" };
+    line("mode", format!("{}{note}", cell(&agent.mode, 20)));
+    for (name, value) in [("description", &agent.description), ("framework", &agent.framework), ("model", &agent.model)]
+    {
+        if let Some(value) = value {
+            line(name, cell(value, 80));
         }
     }
-    line("created", time(agent, "created_at"));
-    if let Some(permissions) = agent.get("permissions") {
-        for (name, key) in
-            [("engines", "allowed_engines"), ("may use", "allowed_tools"), ("may not use", "blocked_tools")]
-        {
-            line(name, texts(permissions, key));
-        }
-    }
+    line("created", time(&agent.created_at));
+    let Permissions { allowed_engines, allowed_tools, blocked_tools } = &agent.permissions;
+    line("engines", texts(allowed_engines));
+    line("may use", texts(allowed_tools));
+    line("may not use", texts(blocked_tools));
     out
 }
 
 /// A list of strings from outside, the first few.
-fn texts(object: Value<'_>, key: &str) -> String {
+fn texts(list: &[String]) -> String {
     const SHOWN_MAX: usize = 12;
-    let Some(list) = object.get(key).and_then(|list| list.as_array()).filter(|list| list.len() > 0) else {
+    if list.is_empty() {
         return "-".to_owned();
-    };
+    }
+    let mut out = list.iter().take(SHOWN_MAX).map(|text| cell(text, 32)).collect::<Vec<_>>().join(", ");
     let over = list.len().saturating_sub(SHOWN_MAX);
-    let shown =
-        list.take(SHOWN_MAX).map(|item| item.as_str().map_or_else(|| "-".to_owned(), |text| cell(text.text(), 32)));
-    let mut out = shown.collect::<Vec<_>>().join(", ");
     if over > 0 {
         out.push_str(&format!(", … {over} more"));
     }
     out
 }
 
-fn budget_text(budget: Value<'_>) -> String {
+fn budget_text(budget: &Budget) -> String {
+    let Budget { cost, requests, tokens } = budget;
+    let count = |limit: &Option<u64>| limit.map_or_else(|| "none".to_owned(), |limit| limit.to_string());
+    let dollars = cost.max_daily_usd.as_ref().map_or_else(|| "none".to_owned(), |limit| cell(limit.text(), 20));
     #[rustfmt::skip]
     let rows = [
-        ("dollars today",   "cost",     "current_daily_usd", "max_daily_usd"),
-        ("requests, hour",  "requests", "current_hour",      "max_per_hour"),
-        ("requests, today", "requests", "current_day",       "max_per_day"),
-        ("tokens today",    "tokens",   "current_daily",     "max_daily"),
+        ("dollars today",   cell(cost.current_daily_usd.text(), 20), dollars),
+        ("requests, hour",  requests.current_hour.to_string(),       count(&requests.max_per_hour)),
+        ("requests, today", requests.current_day.to_string(),        count(&requests.max_per_day)),
+        ("tokens today",    tokens.current_daily.to_string(),        count(&tokens.max_daily)),
     ];
     let mut table = Table::new(&["BUDGET", "SPENT", "LIMIT"]);
-    for (name, part, spent, limit) in rows {
-        let Some(part) = budget.get(part) else { continue };
-        let limit = scalar(part, limit).map_or_else(|| "none".to_owned(), |limit| cell(&limit, 20));
-        table.row(vec![name.to_owned(), member(part, spent, 20), limit]);
+    for (name, spent, limit) in rows {
+        table.row(vec![name.to_owned(), spent, limit]);
     }
     format!("\n{}", table.render())
 }
@@ -274,18 +259,15 @@ fn register(arguments: &RegisterArguments) -> Result<Outcome, Fault> {
         AgentType::Autonomous => "autonomous",
         AgentType::Trusted => "trusted",
     };
-    let mut body = format!(
-        "{{\"name\":{},\"type\":\"{kind}\",\"principal_id\":{}",
-        quote(&arguments.name),
-        quote(&arguments.principal)
-    );
-    if let Some(trust) = arguments.trust {
-        body.push_str(&format!(",\"trust_level\":{trust}"));
-    }
-    body.push('}');
-    let answer = client.post("/agents/register", &body)?;
-    let output =
-        if arguments.server.json { answer.json() } else { lever_text(answer.document()?.root(), "registered") };
+    let registration = FlatRegistration {
+        name: arguments.name.clone(),
+        kind: kind.to_owned(),
+        principal_id: arguments.principal.clone(),
+        trust_level: arguments.trust,
+        ..FlatRegistration::default()
+    };
+    let answer = client.post("/agents/register", &write(&registration))?;
+    let output = if arguments.server.json { answer.json() } else { lever_text(&answer.read()?, "registered") };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
@@ -295,22 +277,22 @@ fn trust(arguments: &TrustLevelArguments) -> Result<Outcome, Fault> {
     let client = Client::open_or_start(&arguments.server)?;
     let id = prefix::agent(&client, &arguments.id)?;
     let path = format!("/agents/{}", encode(&id));
-    let mut body = format!("{{\"request\":\"trust_elevation\",\"to_level\":{}", arguments.level);
-    if let Some(reason) = &arguments.reason {
-        body.push_str(&format!(",\"justification\":{}", quote(reason)));
-    }
-    body.push('}');
-    let asked = client.post(&format!("{path}/trust"), &body).map_err(|fault| match fault.code.as_deref() {
+    let body = TrustRequest {
+        request: "trust_elevation".to_owned(),
+        to_level: arguments.level,
+        justification: arguments.reason.clone(),
+        ..TrustRequest::default()
+    };
+    let asked = client.post(&format!("{path}/trust"), &write(&body)).map_err(|fault| match fault.code.as_deref() {
         Some("INTERLOCK-APPROVAL-003") => {
             fault.and_then_do("decide what is open first: `interlock approvals list`, then `approve` or `deny`")
         }
         _ => fault,
     })?;
-    let asked = asked.document()?;
-    let ticket = scalar(asked.root(), "approval_id").ok_or_else(|| Fault::new("the server's answer has no ticket"))?;
+    let TrustAnswer { approval_id: ticket, .. } = asked.read()?;
     client.post(&format!("/approvals/{}/approve", encode(&ticket)), &reason_body(arguments.reason.as_deref()))?;
     let answer = client.get(&path)?;
-    let output = if arguments.server.json { answer.json() } else { lever_text(answer.document()?.root(), "trusted") };
+    let output = if arguments.server.json { answer.json() } else { lever_text(&answer.read()?, "trusted") };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
@@ -327,26 +309,24 @@ fn pull(arguments: &LeverArguments, lever: &str) -> Result<Outcome, Fault> {
         "enforce" => "enforced",
         _ => "new token",
     };
-    let output = if arguments.server.json { answer.json() } else { lever_text(answer.document()?.root(), done) };
+    let output = if arguments.server.json { answer.json() } else { lever_text(&answer.read()?, done) };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
-fn lever_text(agent: Value<'_>, done: &str) -> String {
+fn lever_text(agent: &Agent, done: &str) -> String {
     let mut out = format!(
         "{GOOD}{}{RESET} {}: {}\n  status {}, trust {}, mode {}\n",
         done.to_uppercase(),
-        member(agent, "agent_id", 80),
-        member(agent, "name", 60),
-        member(agent, "status", 20),
-        member(agent, "trust_level", 4),
-        member(agent, "mode", 20),
+        cell(&agent.agent_id, 80),
+        cell(&agent.name, 60),
+        cell(&agent.status, 20),
+        agent.trust_level,
+        cell(&agent.mode, 20),
     );
-    if agent.get("agent_token").is_some() {
-        out.push_str(&format!(
-            "  token {}\n  It is shown this once. Give it to the agent and to nobody else.\n",
-            member(agent, "agent_token", 200)
-        ));
+    if let Some(token) = &agent.agent_token {
+        let token = cell(token, 200);
+        out.push_str(&format!("  token {token}\n  It is shown this once. Give it to the agent and to nobody else.\n"));
     }
     out
 }
@@ -365,9 +345,8 @@ fn erase(arguments: &LeverArguments) -> Result<Outcome, Fault> {
     let output = if arguments.server.json {
         answer.json()
     } else {
-        let document = answer.document()?;
-        let erased = member(document.root(), "erased", 20);
-        format!("{GOOD}ERASED{RESET} {}: texts removed: {erased}\n", member(document.root(), "agent_id", 80))
+        let ErasedTexts { agent_id, erased } = answer.read()?;
+        format!("{GOOD}ERASED{RESET} {}: texts removed: {erased}\n", cell(&agent_id, 80))
     };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use interlock_core::action::Millis;
-use interlock_core::json::{Document, Value};
+use interlock_wire::{RawJson, Ticket, TicketPage};
 
 use crate::client::{Answer, Client, ServerArguments, encode, inert_json, reason_body, with_query};
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{Table, block, cell, member, scalar};
+use crate::table::{Table, block_of, cell, more, optional, time};
 use crate::{Fault, Outcome, moment, prefix, print, print_open};
 
 /// How often `watch` looks, unless told otherwise.
@@ -157,53 +157,39 @@ fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
 }
 
 fn list_text(answer: &Answer) -> Result<String, Fault> {
-    let document = answer.document()?;
-    let tickets = tickets(&document)?;
-    if tickets.is_empty() {
+    let page: TicketPage = answer.read()?;
+    if page.approvals.is_empty() {
         return Ok("nothing waits\n".to_owned());
     }
-    let mut out = table(&tickets, answer.now).render();
-    if let Some(cursor) = scalar(document.root(), "next_cursor") {
-        out.push_str(&format!("{FAINT}more: --cursor {}{RESET}\n", cell(&cursor, 80)));
-    }
-    Ok(out)
+    Ok(table(page.approvals.iter(), answer.now).render() + &more("more", page.next_cursor.as_deref()))
 }
 
 /// Tickets as a table; `top` shows it too.
-pub(crate) fn table(tickets: &[Value<'_>], now: Millis) -> Table {
+pub(crate) fn table<'a>(tickets: impl Iterator<Item = &'a Ticket>, now: Millis) -> Table {
     let mut table = Table::new(&["ID", "STATUS", "TIME LEFT", "RISK", "AGENT", "WHAT"]);
     for ticket in tickets {
         table.row(vec![
-            member(*ticket, "approval_id", prefix::SHORT_COLUMNS),
-            member(*ticket, "status", 10),
-            time_left(*ticket, now),
-            member(*ticket, "risk_level", 10),
-            member(*ticket, "agent_name", 24),
-            what(*ticket),
+            cell(&ticket.approval_id, prefix::SHORT_COLUMNS),
+            cell(&ticket.status, 10),
+            time_left(ticket, now),
+            optional(ticket.risk_level.as_deref(), 10),
+            cell(&ticket.agent_name, 24),
+            what(ticket),
         ]);
     }
     table
 }
 
-pub(crate) fn tickets<'d>(document: &'d Document<'_>) -> Result<Vec<Value<'d>>, Fault> {
-    let list = document.root().get("approvals").and_then(|list| list.as_array());
-    list.map(Iterator::collect).ok_or_else(|| Fault::new("the server's answer has no `approvals`"))
-}
-
 /// How long a ticket can still be decided on, or its execution reported.
-fn time_left(ticket: Value<'_>, now: Millis) -> String {
-    let is_open = matches!(scalar(ticket, "status").as_deref(), Some("pending" | "approved"))
-        && ticket.get("spent").and_then(|spent| spent.as_bool()) != Some(true);
-    match scalar(ticket, "expires_at") {
-        Some(until) if is_open => moment::left(&until, now),
-        _ => "-".to_owned(),
-    }
+fn time_left(ticket: &Ticket, now: Millis) -> String {
+    let is_open = matches!(ticket.status.as_str(), "pending" | "approved") && !ticket.spent;
+    if is_open { moment::left(&ticket.expires_at, now) } else { "-".to_owned() }
 }
 
-fn what(ticket: Value<'_>) -> String {
-    match ticket.get("trust") {
-        Some(trust) => format!("trust {} -> {}", member(trust, "from_level", 4), member(trust, "to_level", 4)),
-        None => member(ticket, "action_type", 32),
+fn what(ticket: &Ticket) -> String {
+    match &ticket.trust {
+        Some(trust) => format!("trust {} -> {}", trust.from_level, trust.to_level),
+        None => optional(ticket.action_type.as_deref(), 32),
     }
 }
 
@@ -211,86 +197,73 @@ fn show(arguments: &ShowArguments) -> Result<Outcome, Fault> {
     let client = Client::open(&arguments.server)?;
     let id = prefix::approval(&client, &arguments.id)?;
     let answer = client.get(&format!("/approvals/{}", encode(&id)))?;
-    let output = if arguments.server.json {
-        answer.json()
-    } else {
-        ticket_text(answer.document()?.root(), answer.now, arguments.full)
-    };
+    let output =
+        if arguments.server.json { answer.json() } else { ticket_text(&answer.read()?, answer.now, arguments.full) };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
-fn ticket_text(ticket: Value<'_>, now: Millis, full: bool) -> String {
-    let id = member(ticket, "approval_id", 80);
-    let status = member(ticket, "status", 20);
+fn ticket_text(ticket: &Ticket, now: Millis, full: bool) -> String {
+    let id = cell(&ticket.approval_id, 80);
+    let status = cell(&ticket.status, 20);
     let colour = if status == "approved" { GOOD } else { BAD };
     let mut out = format!("{colour}{}{RESET} {id}\n", status.to_uppercase());
     let mut line = |name: &str, value: String| out.push_str(&format!("  {name:<10} {value}\n"));
-    let named = format!("{} ({})", member(ticket, "agent_name", 60), member(ticket, "agent_id", 60));
+    let named = format!("{} ({})", cell(&ticket.agent_name, 60), cell(&ticket.agent_id, 60));
     line("agent", named);
-    line("for", member(ticket, "principal_id", 60));
+    line("for", cell(&ticket.principal_id, 60));
     line("wants", what(ticket));
-    if ticket.get("risk_level").is_some() {
-        line("risk", member(ticket, "risk_level", 20));
+    if let Some(risk) = &ticket.risk_level {
+        line("risk", cell(risk, 20));
     }
-    if ticket.get("conversation_id").is_some() {
-        let step = member(ticket, "step_number", 12);
-        line("where", format!("step {step} of conversation {}", member(ticket, "conversation_id", 48)));
+    if let Some(conversation) = &ticket.conversation_id {
+        let step = ticket.step_number.map_or_else(|| "-".to_owned(), |step| step.to_string());
+        line("where", format!("step {step} of conversation {}", cell(conversation, 48)));
     }
-    line("why", member(ticket, "why", 300));
-    line("opened", scalar(ticket, "opened_at").map_or_else(|| "-".to_owned(), |at| cell(&moment::short(&at), 40)));
-    if let Some(until) = scalar(ticket, "expires_at") {
-        let left = time_left(ticket, now);
-        let until = cell(&moment::short(&until), 40);
-        line("time left", if left == "-" { format!("- (expiry {until})") } else { format!("{left} (until {until})") });
+    line("why", cell(&ticket.why, 300));
+    line("opened", time(&ticket.opened_at));
+    let (left, until) = (time_left(ticket, now), time(&ticket.expires_at));
+    line("time left", if left == "-" { format!("- (expiry {until})") } else { format!("{left} (until {until})") });
+    if let Some(decision) = &ticket.decision_id {
+        line("decision", cell(decision, 80));
     }
-    if ticket.get("decision_id").is_some() {
-        line("decision", member(ticket, "decision_id", 80));
+    if let Some(by) = &ticket.decided_by {
+        let at = ticket.decided_at.as_deref().map_or_else(String::new, time);
+        line("decided by", format!("{}, {at}", cell(by, 60)));
     }
-    if let Some(by) = scalar(ticket, "decided_by") {
-        let at = scalar(ticket, "decided_at").map_or_else(String::new, |at| cell(&moment::short(&at), 40));
-        line("decided by", format!("{}, {at}", cell(&by, 60)));
+    if let Some(reason) = &ticket.reason {
+        line("reason", cell(reason, 300));
     }
-    if ticket.get("reason").is_some() {
-        line("reason", member(ticket, "reason", 300));
-    }
-    if let Some(spent) = ticket.get("spent").and_then(|spent| spent.as_bool()).filter(|_| status == "approved") {
-        line("spent", if spent { "yes: its execution was reported" } else { "no" }.to_owned());
+    if status == "approved" {
+        line("spent", if ticket.spent { "yes: its execution was reported" } else { "no" }.to_owned());
     }
     let mut cut = false;
-    if let Some(trust) = ticket.get("trust") {
-        if let Some(evidence) = trust.get("evidence") {
-            let (text, was_cut) = block(evidence, full);
-            out.push_str(&format!("\nEvidence, counted by Interlock from the ledger:\n{text}"));
-            cut |= was_cut;
-        }
-        if let Some(justification) = trust.get("justification") {
-            let (text, was_cut) = block(justification, full);
-            out.push_str(&format!("\nThe agent's own words; nobody checked them:\n{text}"));
-            cut |= was_cut;
+    let mut part = |title: &str, text: &str| {
+        let (text, was_cut) = block_of(text, full);
+        out.push_str(&format!("\n{title}:\n{text}"));
+        cut |= was_cut;
+    };
+    let words = |text: &str| interlock_wire::write(&text);
+    if let Some(trust) = &ticket.trust {
+        part("Evidence, counted by Interlock from the ledger", &interlock_wire::write(&trust.evidence));
+        if let Some(justification) = &trust.justification {
+            part("The agent's own words; nobody checked them", &words(justification));
         }
     }
-    match ticket.get("action") {
+    match &ticket.action {
         Some(action) => {
-            let (text, was_cut) = block(action, full);
-            out.push_str(&format!("\nWhat the agent says it will do; its own words, nothing in them is ours:\n{text}"));
-            cut |= was_cut;
-            if let Some(corrected) = ticket.get("corrected_query") {
-                let (text, was_cut) = block(corrected, full);
-                out.push_str(&format!("\nA yes is for this form, which the verifier corrected:\n{text}"));
-                cut |= was_cut;
+            part("What the agent says it will do; its own words, nothing in them is ours", action.text());
+            if let Some(corrected) = &ticket.corrected_query {
+                part("A yes is for this form, which the verifier corrected", &words(corrected));
             }
-            for (key, what) in
-                [("justification", "Why, as the agent says"), ("user_intent", "What its user wants, as it says")]
-            {
-                if let Some(claim) = ticket.get(key) {
-                    let (text, was_cut) = block(claim, full);
-                    out.push_str(&format!("\n{what}; nobody checked it:\n{text}"));
-                    cut |= was_cut;
-                }
+            if let Some(claim) = &ticket.justification {
+                part("Why, as the agent says; nobody checked it", &words(claim));
+            }
+            if let Some(claim) = &ticket.user_intent {
+                part("What its user wants, as it says; nobody checked it", &words(claim));
             }
         }
-        None if ticket.get("trust").is_none() => {
+        None if ticket.trust.is_none() => {
             out.push_str("\nThe text of the action is not kept; only its type and digest are on record.\n");
         }
         None => {}
@@ -311,24 +284,23 @@ fn decide(arguments: &DecideArguments, verb: &str) -> Result<Outcome, Fault> {
     let id = prefix::approval(&client, &arguments.id)?;
     let answer =
         client.post(&format!("/approvals/{}/{verb}", encode(&id)), &reason_body(arguments.reason.as_deref()))?;
-    let output =
-        if arguments.server.json { answer.json() } else { decided_text(answer.document()?.root(), answer.now) };
+    let output = if arguments.server.json { answer.json() } else { decided_text(&answer.read()?, answer.now) };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
-fn decided_text(ticket: Value<'_>, now: Millis) -> String {
-    let status = member(ticket, "status", 20);
+fn decided_text(ticket: &Ticket, now: Millis) -> String {
+    let status = cell(&ticket.status, 20);
     let colour = if status == "approved" { GOOD } else { BAD };
     let mut out = format!(
         "{colour}{}{RESET} {}: {} of {}\n",
         status.to_uppercase(),
-        member(ticket, "approval_id", 80),
+        cell(&ticket.approval_id, 80),
         what(ticket),
-        member(ticket, "agent_name", 60),
+        cell(&ticket.agent_name, 60),
     );
     let left = time_left(ticket, now);
-    if status == "approved" && ticket.get("trust").is_none() && left != "-" {
+    if status == "approved" && ticket.trust.is_none() && left != "-" {
         out.push_str(&format!("  the agent has {left} to run it and report\n"));
     }
     out
@@ -341,22 +313,19 @@ fn watch(arguments: &WatchArguments) -> Result<Outcome, Fault> {
     let mut outage = Outage::default();
     loop {
         if let Some(answer) = outage.survive(client.get(&path))? {
-            let document = answer.document()?;
+            let page: TicketPage<RawJson> = answer.read()?;
             let mut waiting = BTreeSet::new();
             // Newest first is how they come; oldest first is how they are told.
-            for ticket in tickets(&document)?.into_iter().rev() {
-                let id = scalar(ticket, "approval_id").unwrap_or_default();
-                if !known.contains(&id) {
-                    let line = if arguments.server.json {
-                        inert_json(ticket.source())
-                    } else {
-                        watch_line(ticket, answer.now)
-                    };
+            for raw in page.approvals.iter().rev() {
+                let ticket: Ticket = interlock_wire::read(raw.text()).map_err(|error| Fault::new(error.to_string()))?;
+                if !known.contains(&ticket.approval_id) {
+                    let line =
+                        if arguments.server.json { inert_json(raw.text()) } else { watch_line(&ticket, answer.now) };
                     if !print_open(line.as_bytes())? {
                         return Ok(Outcome::Clean);
                     }
                 }
-                waiting.insert(id);
+                waiting.insert(ticket.approval_id);
             }
             known = waiting;
         }
@@ -364,15 +333,14 @@ fn watch(arguments: &WatchArguments) -> Result<Outcome, Fault> {
     }
 }
 
-fn watch_line(ticket: Value<'_>, now: Millis) -> String {
-    let opened = scalar(ticket, "opened_at").unwrap_or_default();
+fn watch_line(ticket: &Ticket, now: Millis) -> String {
     format!(
         "{}  {}  {} of {}, risk {}, time left {}\n",
-        cell(&moment::short(&opened), 20),
-        member(ticket, "approval_id", prefix::SHORT_COLUMNS),
+        time(&ticket.opened_at),
+        cell(&ticket.approval_id, prefix::SHORT_COLUMNS),
         what(ticket),
-        member(ticket, "agent_name", 24),
-        member(ticket, "risk_level", 10),
+        cell(&ticket.agent_name, 24),
+        optional(ticket.risk_level.as_deref(), 10),
         time_left(ticket, now),
     )
 }

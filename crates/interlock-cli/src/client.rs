@@ -5,21 +5,22 @@
 
 use std::env;
 use std::fs;
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{IpAddr, TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use interlock_core::action::Millis;
-use interlock_core::json::{self, BYTES_MAX, Document, Limits, Value, quote};
+use interlock_core::json::{self, BYTES_MAX, Document, JsonError, Limits, LoadError, Value};
 use interlock_core::visible;
+use interlock_http::client::{self as http, AddressFault, ConnectFault, Head, Request, Stream};
 use interlock_runtime::clock::{Clock, SystemClock};
+use interlock_wire::{Message, ReasonRequest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::daemon::Daemon;
 use crate::serve::Places;
-use crate::timed::{Timed, connect_unix};
 use crate::{Fault, moment, style};
 
 /// Where a server listens unless it was told otherwise.
@@ -30,8 +31,6 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const START_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a whole answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
-/// The most bytes before a body.
-const HEAD_BYTES_MAX: u64 = 32 * 1024;
 /// The largest key file.
 const KEY_BYTES_MAX: u64 = 4096;
 /// How much of a server's message is shown.
@@ -79,9 +78,18 @@ pub(crate) struct Answer {
 impl Answer {
     /// The body as JSON.
     pub(crate) fn document(&self) -> Result<Document<'_>, Fault> {
-        json::parse(&self.body, &Limits::CONFIG).map_err(|error| {
-            let next = "check --server: this does not look like an Interlock server";
-            Fault::new(format!("the server's answer is not JSON: {error}")).and_then_do(next)
+        json::parse(&self.body, &Limits::CONFIG).map_err(|error| not_json(&error))
+    }
+
+    /// The body as what the service sends there.
+    pub(crate) fn read<T: Message>(&self) -> Result<T, Fault> {
+        interlock_wire::read(&self.body).map_err(|error| match error {
+            LoadError::Json(error) => not_json(&error),
+            LoadError::Shape { .. } => {
+                let what = shorten(&visible(&error.to_string()));
+                Fault::new(format!("the server's answer is none that this version understands: {what}"))
+                    .and_then_do("it may be of another version: `interlock doctor`")
+            }
         })
     }
 
@@ -91,12 +99,17 @@ impl Answer {
     }
 }
 
+fn not_json(error: &JsonError) -> Fault {
+    let next = "check --server: this does not look like an Interlock server";
+    Fault::new(format!("the server's answer is not JSON: {error}")).and_then_do(next)
+}
+
 impl Client {
     /// The server and key that arguments and environment name.
     pub(crate) fn open(arguments: &ServerArguments) -> Result<Client, Fault> {
         let address = Address::find(arguments.server.as_deref())?;
         let key = Key::find(arguments.key_file.as_deref())?;
-        if !address.is_encrypted && !address.is_loopback() {
+        if !address.url.is_encrypted && !address.is_loopback() {
             let _ = writeln!(
                 anstream::stderr(),
                 "{}note:{} {} is not this machine, and http:// sends the key so that others on the way can read it",
@@ -140,7 +153,7 @@ impl Client {
 
     fn send(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, Fault> {
         let deadline = Instant::now() + ANSWER_TIME_MAX;
-        let mut stream = connect(&self.address, self.authorities.as_deref(), deadline)?;
+        let stream = self.connect(deadline)?;
         let broken = |error: io::Error| {
             // Neither goes away by itself, so nobody waits for it.
             if let Some((what, next)) = interlock_http::certificate_trouble(&error) {
@@ -156,33 +169,41 @@ impl Client {
             let next = "see that it is an Interlock server and still runs: `interlock doctor`";
             Fault::new(format!("{} {what}", self.url())).and_then_do(next).transient()
         };
-        let request = self.request(method, path, body);
-        stream.write_all(request.as_bytes()).and_then(|()| stream.flush()).map_err(broken)?;
-        let raw = RawAnswer::read(&mut BufReader::new(stream)).map_err(broken)?;
-        self.judge(raw)
+        let bearer = self.key.as_ref().map(|key| format!("Bearer {}", key.text));
+        let mut headers = vec![("accept", "application/json, text/plain")];
+        headers.extend(bearer.as_ref().map(|bearer| ("authorization", bearer.as_str())));
+        headers.extend(body.map(|_| ("content-type", "application/json")));
+        let target = format!("{}{path}", self.address.prefix());
+        let authority = self.address.url.authority.as_str();
+        let request = Request { method, target: &target, authority, headers: &headers, body: body.map(str::as_bytes) };
+        let answer = http::exchange(stream, &request, BYTES_MAX).and_then(http::Answer::text).map_err(broken)?;
+        self.judge(&answer.0, answer.1)
     }
 
-    fn request(&self, method: &str, path: &str, body: Option<&str>) -> String {
-        let Address { prefix, authority, .. } = &self.address;
-        let mut request = format!(
-            "{method} {prefix}{path} HTTP/1.1\r\nhost: {authority}\r\nconnection: close\r\n\
-             user-agent: interlock/{}\r\naccept: application/json, text/plain\r\n",
-            env!("CARGO_PKG_VERSION")
-        );
-        if let Some(key) = &self.key {
-            request.push_str(&format!("authorization: Bearer {}\r\n", key.text));
+    /// Opens a connection, encrypted if the address says so.
+    fn connect(&self, deadline: Instant) -> Result<Box<dyn Stream>, Fault> {
+        let unreachable = |error: io::Error| {
+            let what = match error.kind() {
+                io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+                io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it does not answer".to_owned(),
+                _ => error.to_string(),
+            };
+            let next = "start one with `interlock serve`, or name another with --server or INTERLOCK_URL";
+            Fault::new(format!("no server at {}: {what}", self.url())).and_then_do(next).transient()
+        };
+        if let Some(socket) = &self.address.socket {
+            return Ok(Box::new(http::connect_unix(socket, deadline).map_err(unreachable)?));
         }
-        if let Some(body) = body {
-            request.push_str(&format!("content-type: application/json\r\ncontent-length: {}\r\n", body.len()));
-        }
-        request.push_str("\r\n");
-        request.push_str(body.unwrap_or(""));
-        request
+        let connected = http::connect(&self.address.url, self.authorities.as_deref(), CONNECT_TIME_MAX, deadline);
+        connected.map_err(|fault| match fault {
+            ConnectFault::Unreachable(error) => unreachable(error),
+            ConnectFault::Trust(fault) => Fault::with_code(fault.code, fault.message),
+        })
     }
 
-    fn judge(&self, raw: RawAnswer) -> Result<Answer, Fault> {
-        let RawAnswer { status, date, retry_after, body, .. } = raw;
-        let now = date.unwrap_or_else(|| SystemClock.now());
+    fn judge(&self, head: &Head, body: String) -> Result<Answer, Fault> {
+        let status = head.status;
+        let now = head.header("date").and_then(moment::parse_http_date).unwrap_or_else(|| SystemClock.now());
         if (200..300).contains(&status) {
             return Ok(Answer { body, created: status == 201, now });
         }
@@ -191,6 +212,7 @@ impl Client {
             None => (None, format!("{} answered {status}, and not as an Interlock server does", self.url())),
         };
         let mut fault = Fault::new(shorten(&message));
+        let retry_after = head.header("retry-after").and_then(|seconds| seconds.parse().ok());
         let next = self.next_step(status, code.as_deref(), retry_after);
         if let Some(next) = next {
             fault = fault.and_then_do(next);
@@ -249,53 +271,12 @@ impl Client {
     }
 }
 
-/// Opens a connection, encrypted if the address says so.
-fn connect(address: &Address, authorities: Option<&Path>, deadline: Instant) -> Result<Box<dyn Stream>, Fault> {
-    let unreachable = |error: io::Error| {
-        let what = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => "it does not answer".to_owned(),
-            _ => error.to_string(),
-        };
-        let next = "start one with `interlock serve`, or name another with --server or INTERLOCK_URL";
-        Fault::new(format!("no server at {}: {what}", visible(&address.shown))).and_then_do(next).transient()
-    };
-    if let Some(socket) = &address.socket {
-        return Ok(Box::new(connect_unix(socket, deadline).map_err(unreachable)?));
-    }
-    let mut failed = io::Error::other("the name has no address");
-    for candidate in (address.host.as_str(), address.port).to_socket_addrs().map_err(unreachable)? {
-        match TcpStream::connect_timeout(&candidate, CONNECT_TIME_MAX) {
-            Ok(stream) => {
-                let _ = stream.set_nodelay(true);
-                let stream = Timed { stream, deadline };
-                if !address.is_encrypted {
-                    return Ok(Box::new(stream));
-                }
-                let encrypted = interlock_http::encrypted(stream, &address.host, authorities);
-                return Ok(Box::new(encrypted.map_err(|fault| Fault::with_code(fault.code, fault.message))?));
-            }
-            Err(error) => failed = error,
-        }
-    }
-    Err(unreachable(failed))
-}
-
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
-
-/// A URL, taken apart.
+/// Where a server is.
 #[derive(Debug, Clone)]
 struct Address {
     /// The socket of this user's daemon, where no server was named.
     socket: Option<PathBuf>,
-    is_encrypted: bool,
-    host: String,
-    port: u16,
-    /// As the `host` header wants it.
-    authority: String,
-    /// What comes before every path.
-    prefix: String,
+    url: http::Address,
     shown: String,
 }
 
@@ -303,63 +284,37 @@ impl Address {
     fn find(given: Option<&str>) -> Result<Address, Fault> {
         let url = given.map(str::to_owned).or_else(|| variable("INTERLOCK_URL"));
         let socket = crate::serve::home().map(|home| home.join(crate::daemon::SOCKET));
-        if let (None, Some(socket)) = (&url, socket.filter(|socket| socket.exists())) {
-            let shown = socket.display().to_string();
-            let parsed = Address::parse(URL).map_err(Fault::new)?;
-            return Ok(Address { socket: Some(socket), shown, ..parsed });
-        }
+        let socket = socket.filter(|socket| url.is_none() && socket.exists());
         let url = url.unwrap_or_else(|| URL.to_owned());
-        Address::parse(&url).map_err(|reason| {
+        let parsed = Address::parse(&url).map_err(|reason| {
             let next = format!("write it as {URL}");
             Fault::new(format!("`{}` is not the URL of a server: {reason}", interlock_core::display(&url)))
                 .and_then_do(next)
-        })
+        })?;
+        let shown = socket.as_ref().map(|socket| socket.display().to_string());
+        let shown = shown.unwrap_or_else(|| url.trim_end_matches('/').to_owned());
+        Ok(Address { socket, url: parsed, shown })
     }
 
-    fn parse(url: &str) -> Result<Address, &'static str> {
-        if url.bytes().any(|byte| !byte.is_ascii_graphic()) {
-            return Err("it holds spaces or other than ASCII characters");
-        }
-        let (scheme, rest) = url.split_once("://").ok_or("it does not begin with http://")?;
-        let is_encrypted = match scheme.to_ascii_lowercase().as_str() {
-            "http" => false,
-            "https" => true,
-            _ => return Err("it does not begin with http:// or https://"),
-        };
-        if rest.contains(['?', '#', '@', '\\']) {
-            return Err("a user, query or fragment does not belong in it");
-        }
-        let (authority, path) = rest.find('/').map_or((rest, ""), |slash| rest.split_at(slash));
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => {
-                let (host, port) = rest.split_once(']').ok_or("a `]` is missing")?;
-                (host, if port.is_empty() { None } else { Some(port.strip_prefix(':').ok_or("a `:` is missing")?) })
-            }
-            None => authority.rsplit_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
-        };
-        if host.is_empty() || (host.contains(':') && !authority.starts_with('[')) {
-            return Err("it names no host");
-        }
-        let port = match port {
-            Some(port) => {
-                port.parse().ok().filter(|port| *port != 0).ok_or("its port is not a number from 1 to 65535")?
-            }
-            None if is_encrypted => 443,
-            None => 80,
-        };
-        Ok(Address {
-            socket: None,
-            is_encrypted,
-            host: host.to_owned(),
-            port,
-            authority: authority.to_owned(),
-            prefix: path.trim_end_matches('/').to_owned(),
-            shown: url.trim_end_matches('/').to_owned(),
-        })
+    fn parse(url: &str) -> Result<http::Address, &'static str> {
+        let parsed = http::Address::parse(url).map_err(|fault| match fault {
+            AddressFault::Characters => "it holds spaces, backslashes or other than ASCII characters",
+            AddressFault::Scheme => "it does not begin with http:// or https://",
+            AddressFault::User | AddressFault::Fragment => "a user, query or fragment does not belong in it",
+            AddressFault::Host => "it names no host",
+            AddressFault::Port => "its port is not a number from 1 to 65535",
+        })?;
+        if parsed.target.contains('?') { Err("a user, query or fragment does not belong in it") } else { Ok(parsed) }
+    }
+
+    /// What comes before every path.
+    fn prefix(&self) -> &str {
+        self.url.target.trim_end_matches('/')
     }
 
     fn is_loopback(&self) -> bool {
-        self.host == "localhost" || self.host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        let host = self.url.host.as_str();
+        host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 }
 
@@ -403,136 +358,6 @@ fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// An answer before anyone judged it.
-pub(crate) struct RawAnswer {
-    pub(crate) status: u16,
-    date: Option<Millis>,
-    retry_after: Option<u64>,
-    /// The proof of who answered, from a daemon.
-    pub(crate) proof: Option<String>,
-    /// Its version, from a daemon.
-    pub(crate) version: Option<String>,
-    pub(crate) body: String,
-}
-
-impl RawAnswer {
-    pub(crate) fn read(stream: &mut impl BufRead) -> io::Result<RawAnswer> {
-        let mut head = Head::read(stream)?;
-        // Interim answers come before the one that counts.
-        while (100..200).contains(&head.status) {
-            head = Head::read(stream)?;
-        }
-        let body = if head.is_chunked {
-            read_chunks(stream)?
-        } else {
-            let mut body = Vec::new();
-            let limit = head.length.unwrap_or(u64::try_from(BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1));
-            if limit > u64::try_from(BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1) {
-                return Err(too_large());
-            }
-            stream.take(limit).read_to_end(&mut body)?;
-            if head.length.is_some_and(|length| u64::try_from(body.len()).ok() != Some(length)) {
-                return Err(io::ErrorKind::UnexpectedEof.into());
-            }
-            body
-        };
-        if body.len() > BYTES_MAX {
-            return Err(too_large());
-        }
-        let body = String::from_utf8(body).map_err(|_| invalid("the body is not UTF-8"))?;
-        let Head { status, date, retry_after, proof, version, .. } = head;
-        Ok(RawAnswer { status, date, retry_after, proof, version, body })
-    }
-}
-
-#[derive(Default)]
-struct Head {
-    status: u16,
-    length: Option<u64>,
-    is_chunked: bool,
-    date: Option<Millis>,
-    retry_after: Option<u64>,
-    proof: Option<String>,
-    version: Option<String>,
-}
-
-impl Head {
-    fn read(stream: &mut impl BufRead) -> io::Result<Head> {
-        let mut lines = stream.take(HEAD_BYTES_MAX);
-        let first = read_line(&mut lines)?;
-        let mut words = first.splitn(3, ' ');
-        let version = words.next().unwrap_or("");
-        let status = words.next().and_then(|status| status.parse().ok()).filter(|status| (100..600).contains(status));
-        let Some(status) = status.filter(|_| version.starts_with("HTTP/1.")) else {
-            return Err(invalid("the first line is no status line"));
-        };
-        let mut head = Head { status, ..Head::default() };
-        loop {
-            let line = read_line(&mut lines)?;
-            if line.is_empty() {
-                return Ok(head);
-            }
-            let (name, value) = line.split_once(':').ok_or_else(|| invalid("a header has no name"))?;
-            let value = value.trim();
-            match name.to_ascii_lowercase().as_str() {
-                "content-length" => {
-                    let length = value.parse().map_err(|_| invalid("content-length is not a number"))?;
-                    if head.length.replace(length).is_some_and(|other| other != length) {
-                        return Err(invalid("there are two lengths"));
-                    }
-                }
-                "transfer-encoding" if value.eq_ignore_ascii_case("chunked") => head.is_chunked = true,
-                "transfer-encoding" => return Err(invalid("its transfer-encoding is not chunked")),
-                "date" => head.date = moment::parse_http_date(value),
-                "retry-after" => head.retry_after = value.parse().ok(),
-                "x-interlock-proof" => head.proof = Some(value.to_owned()),
-                "x-interlock-version" => head.version = Some(value.to_owned()),
-                _ => {}
-            }
-        }
-    }
-}
-
-fn read_line(lines: &mut impl BufRead) -> io::Result<String> {
-    let mut line = String::new();
-    lines.read_line(&mut line)?;
-    let end = line.strip_suffix('\n').ok_or(io::ErrorKind::UnexpectedEof)?;
-    Ok(end.strip_suffix('\r').unwrap_or(end).to_owned())
-}
-
-fn read_chunks(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
-    let mut body = Vec::new();
-    loop {
-        let line = read_line(&mut stream.take(HEAD_BYTES_MAX))?;
-        let digits = line.split(';').next().unwrap_or("").trim();
-        let size = u64::from_str_radix(digits, 16).map_err(|_| invalid("a chunk has no size"))?;
-        if size == 0 {
-            // Whatever trails is of no interest; the connection ends here.
-            return Ok(body);
-        }
-        let before = body.len();
-        if size.saturating_add(u64::try_from(before).unwrap_or(u64::MAX)) > u64::try_from(BYTES_MAX).unwrap_or(u64::MAX)
-        {
-            return Err(too_large());
-        }
-        stream.take(size).read_to_end(&mut body)?;
-        if u64::try_from(body.len().saturating_sub(before)).ok() != Some(size) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        if !read_line(&mut stream.take(HEAD_BYTES_MAX))?.is_empty() {
-            return Err(invalid("a chunk is longer than it says"));
-        }
-    }
-}
-
-fn invalid(reason: &'static str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, reason)
-}
-
-fn too_large() -> io::Error {
-    invalid("the body is larger than any answer of Interlock")
-}
-
 /// Code and message of an error body.
 pub(crate) fn read_error(body: &str) -> Option<(String, String)> {
     let document = json::parse(body, &Limits::CONFIG).ok()?;
@@ -569,7 +394,7 @@ pub(crate) fn with_query(path: &str, parameters: &[(&str, Option<String>)]) -> S
     if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") }
 }
 
-/// `{"reason":…}`, or `{}`.
+/// Why something is done, as a request says it.
 pub(crate) fn reason_body(reason: Option<&str>) -> String {
-    reason.map_or_else(|| "{}".to_owned(), |reason| format!("{{\"reason\":{}}}", quote(reason)))
+    interlock_wire::write(&ReasonRequest { reason: reason.map(str::to_owned) })
 }

@@ -4,7 +4,7 @@
 //! a directory that only its user may write.
 
 use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -13,14 +13,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use interlock_core::json::{self, Limits};
+use interlock_core::json::{self, BYTES_MAX, Limits};
 use interlock_core::{Code, Digest, visible};
+use interlock_http::client::{self as http, Request, Timed};
 use interlock_runtime::clock::{Entropy, SystemEntropy, hex};
 use interlock_runtime::ledger::is_proven;
 use interlock_runtime::startup::{check_files, make_directory};
 
-use crate::client::RawAnswer;
-use crate::timed::{Timed, connect_unix};
 use crate::{Fault, version};
 
 /// Where a home keeps what is of one run of the daemon.
@@ -156,7 +155,7 @@ impl Daemon {
 
     /// What runs there, by its own word.
     pub(crate) fn who(&self, deadline: Instant) -> Result<Running, Fault> {
-        let told = self.request("GET", "/daemon", &[], "", deadline)?;
+        let told = self.request("GET", "/daemon", &[], &[], deadline)?;
         let unclear = || Fault::new(format!("the daemon at {} does not say who it is", self.shown()));
         let document = json::parse(&told.body, &Limits::CONFIG).map_err(|_| unclear())?;
         let root = document.root();
@@ -191,7 +190,7 @@ impl Daemon {
     ///
     /// A fault before the request left says that nothing was changed; one after it cannot.
     pub(crate) fn post(&self, path: &str, body: &str, deadline: Instant) -> Result<(u16, String), Fault> {
-        let told = self.request("POST", path, body.as_bytes(), "", deadline)?;
+        let told = self.request("POST", path, body.as_bytes(), &[], deadline)?;
         Ok((told.status, told.body))
     }
 
@@ -201,11 +200,11 @@ impl Daemon {
         method: &str,
         path: &str,
         body: &[u8],
-        headers: &str,
+        headers: &[(&str, &str)],
         deadline: Instant,
     ) -> Result<Told, Fault> {
         // First the socket: that nobody listens says more than that a file is missing.
-        let mut stream = self.connect(deadline)?;
+        let stream = self.connect(deadline)?;
         let token = self.token()?;
         let mut random = [0; 16];
         SystemEntropy::new().fill(&mut random).map_err(|error| Fault::new(error.to_string()))?;
@@ -219,35 +218,34 @@ impl Daemon {
             let next = "it may have been done or not; look before you try again";
             Fault::new(format!("the daemon at {} {what}", self.shown())).and_then_do(next).transient()
         };
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nhost: interlock\r\nconnection: close\r\nuser-agent: interlock/{}\r\naccept: \
-             application/json\r\ncontent-type: application/json\r\nx-interlock-token: {}\r\nx-interlock-challenge: \
-             {challenge}\r\n{headers}content-length: {}\r\n\r\n",
-            env!("CARGO_PKG_VERSION"),
-            token.trim(),
-            body.len()
-        );
-        let sent = stream.write_all(request.as_bytes()).and_then(|()| stream.write_all(body));
-        sent.and_then(|()| stream.flush()).map_err(broken)?;
-        let answer = RawAnswer::read(&mut BufReader::new(stream)).map_err(broken)?;
+        let mut all = vec![
+            ("accept", "application/json"),
+            ("content-type", "application/json"),
+            ("x-interlock-token", token.trim()),
+            ("x-interlock-challenge", &challenge),
+        ];
+        all.extend_from_slice(headers);
+        let request = Request { method, target: path, authority: "interlock", headers: &all, body: Some(body) };
+        let answer = http::exchange(stream, &request, BYTES_MAX).and_then(http::Answer::text);
+        let (head, body) = answer.map_err(broken)?;
         if let Some(fingerprint) = self.fingerprint {
-            let proof = answer.proof.as_deref().unwrap_or("");
-            if !is_proven(fingerprint, &challenge, answer.body.as_bytes(), proof) {
+            let proof = head.header("x-interlock-proof").unwrap_or("");
+            if !is_proven(fingerprint, &challenge, body.as_bytes(), proof) {
                 let next =
                     "ask a person to run `interlock doctor`; after a move of the home, `interlock install` again";
                 let message = format!("whoever listens at {} is not the daemon this was installed for", self.shown());
                 return Err(Fault::new(message).and_then_do(next));
             }
         }
-        let RawAnswer { status, version, body, .. } = answer;
-        Ok(Told { status, version, body })
+        let version = head.header("x-interlock-version").map(str::to_owned);
+        Ok(Told { status: head.status, version, body })
     }
 
     /// A connection to our own daemon, or none at all: what others can put there may be theirs.
     fn connect(&self, deadline: Instant) -> Result<Timed<UnixStream>, Fault> {
         let next = "nothing was changed; ask a person to run `interlock doctor`";
         check_files(&self.socket).map_err(|fault| Fault::with_code(fault.code, fault.message).and_then_do(next))?;
-        connect_unix(&self.socket, deadline).map_err(|error| {
+        http::connect_unix(&self.socket, deadline).map_err(|error| {
             let what = match error.kind() {
                 io::ErrorKind::TimedOut => "it takes no more connections".to_owned(),
                 io::ErrorKind::NotFound => "there is no such socket".to_owned(),

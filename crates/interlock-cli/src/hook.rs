@@ -110,10 +110,11 @@ fn carry(arguments: &HookArguments, event: Option<&[u8]>, deadline: Instant) -> 
         None => daemon,
     };
     let project = arguments.project.as_ref().map(|project| project.to_string_lossy().into_owned());
-    let mut headers =
-        project.map_or_else(String::new, |project| format!("x-interlock-project: {}\r\n", escape(&project)));
+    let project = project.map(|project| escape(&project));
+    let mut headers = Vec::new();
+    headers.extend(project.as_ref().map(|project| ("x-interlock-project", project.as_str())));
     let event = event.unwrap_or_else(|| {
-        headers.push_str("x-interlock-unread: the event is larger than any host sends\r\n");
+        headers.push(("x-interlock-unread", "the event is larger than any host sends"));
         &[]
     });
     let path = format!("/hook/{}", arguments.host);

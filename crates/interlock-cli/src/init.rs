@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use interlock_core::json::quote;
 use interlock_core::places::{PROJECT_SETTINGS, WORKFLOW_FILES};
-use interlock_core::workflow::{Template, nearest, templates};
 use interlock_hosts::Host;
 use interlock_hosts::settings::{Scope, places};
+use interlock_workflow::{Template, nearest, templates};
 
 use crate::client::inert_json;
 use crate::hook::parse_host;

@@ -1,12 +1,12 @@
 //! `interlock keys`: the keys of people and programs that operate the server, by role.
 
 use clap::{Args, Subcommand, ValueEnum};
-use interlock_core::json::{Value, quote};
+use interlock_wire::{Key, KeyList, KeyRequest, write};
 
 use crate::client::{Client, ServerArguments, encode, reason_body};
 use crate::style::{GOOD, RESET};
-use crate::table::{Table, cell, member, scalar};
-use crate::{Fault, Outcome, moment, prefix, print};
+use crate::table::{Table, cell, optional, time};
+use crate::{Fault, Outcome, prefix, print};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -90,35 +90,28 @@ fn create(arguments: &CreateArguments) -> Result<Outcome, Fault> {
         Role::Approver => "approver",
         Role::Registrar => "registrar",
     };
-    let mut body = format!("{{\"name\":{},\"role\":\"{role}\"", quote(&arguments.name));
-    if let Some(trust) = arguments.max_trust {
-        body.push_str(&format!(",\"max_trust\":{trust}"));
-    }
-    body.push('}');
-    let answer = client.post("/keys", &body)?;
+    let body = KeyRequest { name: arguments.name.clone(), role: role.to_owned(), max_trust: arguments.max_trust };
+    let answer = client.post("/keys", &write(&body))?;
     if arguments.server.json {
         print(answer.json().as_bytes())?;
         return Ok(Outcome::Clean);
     }
-    let document = answer.document()?;
-    let key = document.root();
+    let key: Key = answer.read()?;
     let output = format!(
         "{GOOD}CREATED{RESET} {}: {}, {}\n  key {}\n  It is shown this once. Keep it in a file that only its owner can \
          read, and name that with --key-file.\n",
-        member(key, "key_id", 80),
-        member(key, "name", 60),
-        role_of(key),
-        member(key, "key", 200),
+        cell(&key.key_id, 80),
+        cell(&key.name, 60),
+        role_of(&key),
+        optional(key.key.as_deref(), 200),
     );
     print(output.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
-fn role_of(key: Value<'_>) -> String {
-    match scalar(key, "max_trust") {
-        Some(trust) => format!("{} up to trust {}", member(key, "role", 12), cell(&trust, 4)),
-        None => member(key, "role", 12),
-    }
+fn role_of(key: &Key) -> String {
+    let role = cell(&key.role, 12);
+    key.max_trust.map_or_else(|| role.clone(), |trust| format!("{role} up to trust {trust}"))
 }
 
 fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
@@ -128,18 +121,16 @@ fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
         print(answer.json().as_bytes())?;
         return Ok(Outcome::Clean);
     }
-    let document = answer.document()?;
-    let keys = document.root().get("keys").and_then(|keys| keys.as_array());
-    let keys = keys.ok_or_else(|| Fault::new("the server's answer has no `keys`"))?;
+    let KeyList { keys } = answer.read()?;
     let mut table = Table::new(&["ID", "STATUS", "ROLE", "CREATED", "BY", "NAME"]);
-    for key in keys {
+    for key in &keys {
         table.row(vec![
-            member(key, "key_id", prefix::SHORT_COLUMNS),
-            member(key, "status", 10),
+            cell(&key.key_id, prefix::SHORT_COLUMNS),
+            cell(&key.status, 10),
             role_of(key),
-            scalar(key, "created_at").map_or_else(|| "-".to_owned(), |at| cell(&moment::short(&at), 30)),
-            member(key, "created_by", 24),
-            member(key, "name", 40),
+            time(&key.created_at),
+            cell(&key.created_by, 24),
+            cell(&key.name, 40),
         ]);
     }
     print(table.render().as_bytes())?;
@@ -153,10 +144,9 @@ fn revoke(arguments: &RevokeArguments) -> Result<Outcome, Fault> {
     let output = if arguments.server.json {
         answer.json()
     } else {
-        let document = answer.document()?;
-        let key = document.root();
-        let (id, name) = (member(key, "key_id", 80), member(key, "name", 60));
-        format!("{GOOD}{}{RESET} {id}: {name}, {}\n", member(key, "status", 12).to_uppercase(), role_of(key))
+        let key: Key = answer.read()?;
+        let (id, name) = (cell(&key.key_id, 80), cell(&key.name, 60));
+        format!("{GOOD}{}{RESET} {id}: {name}, {}\n", cell(&key.status, 12).to_uppercase(), role_of(&key))
     };
     print(output.as_bytes())?;
     Ok(Outcome::Clean)

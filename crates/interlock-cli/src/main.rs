@@ -31,7 +31,6 @@ mod state;
 mod style;
 mod table;
 mod telemetry;
-mod timed;
 mod top;
 mod version;
 mod workflow;

@@ -2,8 +2,9 @@
 
 use interlock_core::display;
 
-use crate::client::{Client, with_query};
-use crate::table::scalar;
+use interlock_wire::{AgentPage, KeyList, TicketPage};
+
+use crate::client::{Answer, Client, with_query};
 use crate::{Fault, table};
 
 /// How many columns an id has in a table: enough to name it again.
@@ -17,18 +18,29 @@ const PAGES_MAX: usize = 20;
 
 /// The whole id of an agent.
 pub(crate) fn agent(client: &Client, given: &str) -> Result<String, Fault> {
-    resolve(client, given, &Kind { word: "agent", prefix: "agent_", path: "/agents", list: "agents", id: "agent_id" })
+    let read = |answer: &Answer| {
+        let page: AgentPage = answer.read()?;
+        Ok((page.agents.into_iter().map(|agent| agent.agent_id).collect(), page.next_cursor))
+    };
+    resolve(client, given, &Kind { word: "agent", prefix: "agent_", list: "agents", read })
 }
 
 /// The whole id of an approval.
 pub(crate) fn approval(client: &Client, given: &str) -> Result<String, Fault> {
-    let kind = Kind { word: "approval", prefix: "appr_", path: "/approvals", list: "approvals", id: "approval_id" };
-    resolve(client, given, &kind)
+    let read = |answer: &Answer| {
+        let page: TicketPage = answer.read()?;
+        Ok((page.approvals.into_iter().map(|ticket| ticket.approval_id).collect(), page.next_cursor))
+    };
+    resolve(client, given, &Kind { word: "approval", prefix: "appr_", list: "approvals", read })
 }
 
 /// The whole id of a key.
 pub(crate) fn key(client: &Client, given: &str) -> Result<String, Fault> {
-    resolve(client, given, &Kind { word: "key", prefix: "key_", path: "/keys", list: "keys", id: "key_id" })
+    let read = |answer: &Answer| {
+        let KeyList { keys } = answer.read()?;
+        Ok((keys.into_iter().map(|key| key.key_id).collect(), None))
+    };
+    resolve(client, given, &Kind { word: "key", prefix: "key_", list: "keys", read })
 }
 
 /// Whether this is a whole id, so that nothing has to be looked up.
@@ -38,16 +50,18 @@ pub(crate) fn is_whole(given: &str, prefix: &str) -> bool {
     })
 }
 
+/// The ids of a page, and where the next one begins.
+type Page = (Vec<String>, Option<String>);
+
 struct Kind {
     word: &'static str,
     prefix: &'static str,
-    path: &'static str,
     list: &'static str,
-    id: &'static str,
+    read: fn(&Answer) -> Result<Page, Fault>,
 }
 
 fn resolve(client: &Client, given: &str, kind: &Kind) -> Result<String, Fault> {
-    let Kind { word, prefix, path, list, id } = kind;
+    let Kind { word, prefix, list, read } = kind;
     if is_whole(given, prefix) {
         return Ok(given.to_owned());
     }
@@ -64,13 +78,10 @@ fn resolve(client: &Client, given: &str, kind: &Kind) -> Result<String, Fault> {
     for _ in 0..PAGES_MAX {
         // Keys come on one page, and the route takes no parameters.
         let paged = [("limit", Some("1000".to_owned())), ("cursor", cursor.take())];
-        let answer = client.get(&if *list == "keys" { (*path).to_owned() } else { with_query(path, &paged) })?;
-        let document = answer.document()?;
-        let rows = document.root().get(list).and_then(|rows| rows.as_array());
-        let rows = rows.ok_or_else(|| Fault::new(format!("the server's answer has no `{list}`")))?;
-        let ids = rows.filter_map(|row| scalar(row, id));
-        found.extend(ids.filter(|id| id.starts_with(&beginning)));
-        cursor = scalar(document.root(), "next_cursor");
+        let path = format!("/{list}");
+        let (ids, next) = read(&client.get(&if *list == "keys" { path } else { with_query(&path, &paged) })?)?;
+        found.extend(ids.into_iter().filter(|id| id.starts_with(&beginning)));
+        cursor = next;
         if cursor.is_none() {
             break;
         }

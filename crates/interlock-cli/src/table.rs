@@ -6,9 +6,10 @@
 
 use std::fmt::Write;
 
-use interlock_core::json::{Content, Value};
+use interlock_core::json::{self, Content, Limits, Value};
 use interlock_core::{Digest, is_visible};
 
+use crate::moment;
 use crate::style::{FAINT, RESET};
 
 /// The most columns of a line in a block; a terminal that is narrower would wrap it past the margin.
@@ -75,9 +76,19 @@ pub(crate) fn cell(text: &str, columns_max: usize) -> String {
     if out.is_empty() { "-".to_owned() } else { out }
 }
 
-/// A member that is a string, number, boolean or absent, as a cell.
-pub(crate) fn member(object: Value<'_>, key: &str, columns_max: usize) -> String {
-    scalar(object, key).map_or_else(|| "-".to_owned(), |text| cell(&text, columns_max))
+/// A time from outside, as a cell.
+pub(crate) fn time(text: &str) -> String {
+    cell(&moment::short(text), 30)
+}
+
+/// A text that may be missing, as a cell.
+pub(crate) fn optional(text: Option<&str>, columns_max: usize) -> String {
+    text.map_or_else(|| "-".to_owned(), |text| cell(text, columns_max))
+}
+
+/// How to go on where a page ended: `more: --cursor …`.
+pub(crate) fn more(word: &str, cursor: Option<&str>) -> String {
+    cursor.map_or_else(String::new, |cursor| format!("{FAINT}{word}: --cursor {}{RESET}\n", cell(cursor, 140)))
 }
 
 /// A member that is a string, number or boolean, raw.
@@ -104,6 +115,13 @@ pub(crate) fn block(value: Value<'_>, full: bool) -> (String, bool) {
         let _ = writeln!(out, "  {FAINT}│{RESET} … {over} more lines");
     }
     (out, block.cut || over > 0)
+}
+
+/// The same for a text that is JSON; what is not is shown as a string.
+pub(crate) fn block_of(text: &str, full: bool) -> (String, bool) {
+    let quoted = json::quote(text);
+    let document = json::parse(text, &Limits::CONFIG).or_else(|_| json::parse(&quoted, &Limits::CONFIG));
+    document.map_or_else(|_| (String::new(), true), |document| block(document.root(), full))
 }
 
 struct Block {

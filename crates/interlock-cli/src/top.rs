@@ -9,11 +9,12 @@ use clap::Args;
 use interlock_core::action::Decision;
 use interlock_core::json::quote;
 use interlock_core::visible;
+use interlock_wire::{ActivityPage, TicketPage};
 
 use crate::approvals::{self, Outage};
 use crate::client::{Answer, Client, ServerArguments, with_query};
 use crate::style::{BAD, FAINT, RESET};
-use crate::table::{Table, scalar};
+use crate::table::Table;
 use crate::{Fault, Outcome, activity, print_open};
 
 /// How many approvals and rulings fit on the screen.
@@ -168,14 +169,16 @@ impl Look<'_> {
             Reply::Answer(answer) => answer,
             Reply::Refused(why) => return unavailable(why),
         };
-        let Ok(document) = answer.document() else { return unavailable("the answer is not JSON") };
-        let Ok(tickets) = approvals::tickets(&document) else { return unavailable("the answer has none") };
-        let more = if scalar(document.root(), "next_cursor").is_some() { "+" } else { "" };
-        let mut out = format!("\nwaiting approvals: {}{more}\n", tickets.len());
-        if !tickets.is_empty() {
+        let page: TicketPage = match answer.read() {
+            Ok(page) => page,
+            Err(fault) => return unavailable(&fault.message),
+        };
+        let more = if page.next_cursor.is_some() { "+" } else { "" };
+        let mut out = format!("\nwaiting approvals: {}{more}\n", page.approvals.len());
+        if !page.approvals.is_empty() {
             // The oldest wait longest and expire first.
-            let oldest: Vec<_> = tickets.iter().rev().take(APPROVALS_SHOWN).copied().collect();
-            out.push_str(&approvals::table(&oldest, answer.now).render());
+            let oldest = page.approvals.iter().rev().take(APPROVALS_SHOWN);
+            out.push_str(&approvals::table(oldest, answer.now).render());
         }
         out
     }
@@ -186,12 +189,14 @@ impl Look<'_> {
             Reply::Answer(answer) => answer,
             Reply::Refused(why) => return unavailable(why),
         };
-        let Ok(document) = answer.document() else { return unavailable("the answer is not JSON") };
-        let Ok(rows) = activity::activities(&document) else { return unavailable("the answer has none") };
-        if rows.is_empty() {
+        let page: ActivityPage = match answer.read() {
+            Ok(page) => page,
+            Err(fault) => return unavailable(&fault.message),
+        };
+        if page.activities.is_empty() {
             return "\nlast rulings: none\n".to_owned();
         }
-        format!("\nlast rulings\n{}", activity::table(rows.into_iter().take(RULINGS_SHOWN)).render())
+        format!("\nlast rulings\n{}", activity::table(page.activities.iter().take(RULINGS_SHOWN)).render())
     }
 
     /// One line: the counters by name, and the two lists as the server gave them.

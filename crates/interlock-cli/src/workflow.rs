@@ -8,9 +8,10 @@ mod rehearse;
 use clap::{Args, Subcommand, ValueEnum};
 use interlock_core::Code;
 use interlock_core::json::quote;
-use interlock_core::workflow::graph::{self, Highlight};
-use interlock_core::workflow::{self, Format, Limits, Loaded, Problem, Template, Workflow, nearest};
+use interlock_core::workflow::Workflow;
 use interlock_verifiers::shell::Setting;
+use interlock_workflow::graph::{self, Highlight};
+use interlock_workflow::{Format, Limits, Loaded, Problem, Template, nearest};
 
 use crate::input::Inputs;
 use crate::run::steer;
@@ -108,7 +109,7 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Outcome, Fault> {
         WorkflowCommand::Test(arguments) => rehearse::test(arguments),
         WorkflowCommand::Templates(arguments) => templates(arguments),
         WorkflowCommand::Schema => {
-            print(workflow::SCHEMA.as_bytes())?;
+            print(interlock_workflow::SCHEMA.as_bytes())?;
             Ok(Outcome::Clean)
         }
         WorkflowCommand::Register(arguments) => register::register(arguments),
@@ -140,7 +141,7 @@ fn draw(arguments: &GraphArguments) -> Result<Outcome, Fault> {
 }
 
 fn templates(arguments: &TemplatesArguments) -> Result<Outcome, Fault> {
-    let all = workflow::templates();
+    let all = interlock_workflow::templates();
     let Some(name) = &arguments.name else {
         let rows = all.iter().map(|template| {
             if arguments.json {
@@ -173,7 +174,7 @@ pub(crate) fn judge() -> Result<Setting, Fault> {
 }
 
 fn template(name: &str) -> Option<&'static Template> {
-    workflow::templates().iter().find(|template| template.name == name)
+    interlock_workflow::templates().iter().find(|template| template.name == name)
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> Fault {
@@ -199,7 +200,7 @@ impl Source {
             let name = format!("template {given}");
             return Ok(Source { name, text: template.text.to_owned(), format: template.format });
         }
-        let names: Vec<&str> = workflow::templates().iter().map(|template| template.name).collect();
+        let names: Vec<&str> = interlock_workflow::templates().iter().map(|template| template.name).collect();
         let input = inputs.read("FILE", given).map_err(|fault| match nearest(given, &names) {
             Some(near) => fault.and_then_do(format!("did you mean the template `{near}`?")),
             None => fault,
@@ -213,7 +214,7 @@ impl Source {
     }
 
     pub(crate) fn parse(&self) -> Result<Loaded, Vec<Problem>> {
-        workflow::load(&self.text, self.format, &Limits::MAX)
+        interlock_workflow::load(&self.text, self.format, &Limits::MAX)
     }
 
     /// The workflow, for a command that is not about its problems.

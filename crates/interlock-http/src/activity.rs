@@ -7,14 +7,15 @@ use axum::http::{HeaderMap, StatusCode};
 use interlock_core::Code;
 use interlock_core::action::{Agent, Decision, Millis};
 use interlock_core::ledger::{Body as EntryBody, Entry, Executed, Repeat, Role, Ruled};
+use interlock_wire::{Activity, ActivityPage, ActivitySummary, RawJson, Repeats, ReportedExecution, write};
 
 use crate::Service;
-use crate::answer::{Refusal, json};
+use crate::answer::{Refusal, dollars, json};
 use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
 use crate::routes::{Answered, Parts, parts};
-use crate::write::{Object, list, time};
+use crate::write::time;
 
 /// How many entries one request looks at; more are on the next page.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -105,13 +106,20 @@ impl Summary {
         }
     }
 
-    fn show(&self) -> String {
-        let total = self.counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
-        let mut object = Object::new().raw("total", total);
-        for (decision, count) in Decision::ALL.iter().zip(self.counts) {
-            object = object.raw(&decision.as_str().to_ascii_lowercase(), count);
+    fn show(&self) -> ActivitySummary {
+        let count = |decision: Decision| {
+            let found = Decision::ALL.iter().zip(self.counts).find(|(known, _)| **known == decision);
+            found.map_or(0, |(_, count)| count)
+        };
+        ActivitySummary {
+            total: self.counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count)),
+            approved: count(Decision::Approved),
+            corrected: count(Decision::Corrected),
+            pending: count(Decision::Pending),
+            budget_exceeded: count(Decision::BudgetExceeded),
+            denied: count(Decision::Denied),
+            complete: self.complete,
         }
-        object.raw("complete", self.complete).end()
     }
 }
 
@@ -229,13 +237,9 @@ impl Service {
         }
     }
 
-    fn page(&self, rows: Vec<String>, next: Option<u64>, summary: Option<&Summary>) -> String {
-        let next = next.map(|index| format!("\"{}\"", self.gate.ledger().hide_index(index)));
-        Object::new()
-            .raw("activities", list(rows.into_iter()))
-            .limit("next_cursor", next)
-            .optional("summary", summary.map(Summary::show))
-            .end()
+    fn page(&self, activities: Vec<Activity>, next: Option<u64>, summary: Option<&Summary>) -> String {
+        let next_cursor = next.map(|index| self.gate.ledger().hide_index(index).to_string());
+        write(&ActivityPage { activities, next_cursor, summary: summary.map(Summary::show) })
     }
 
     /// The index after the last entry of a period: entries are in the order of time, so halving finds it.
@@ -262,64 +266,62 @@ impl Service {
     }
 
     /// What an entry tells of rulings: one, or those that were counted.
-    fn rows(&self, entry: &Entry, index: u64, of_all: bool) -> Result<Vec<String>, Refusal> {
+    fn rows(&self, entry: &Entry, index: u64, of_all: bool) -> Result<Vec<Activity>, Refusal> {
         if let Some(ruled) = entry.body.ruled() {
             return self.row(entry, index, ruled, of_all).map(|row| vec![row]);
         }
         let Some(repeated) = entry.body.repeated() else { return Ok(Vec::new()) };
         let agent = entry.agent.as_deref().filter(|_| of_all);
-        let row = |repeat: &Repeat| {
-            Object::new()
-                .text("timestamp", &time(entry.at))
-                .optional_text("agent_id", agent)
-                .text("decision_id", &repeat.decision_id)
-                .text("decision", repeat.decision.as_str())
-                .raw("enforced", !repeat.observed && !repeat.dry_run)
-                .optional_text("code", repeat.code.map(Code::as_str))
-                .raw("cost_usd", 0)
-                .raw("dry_run", repeat.dry_run)
-                .object("repeats", |object| {
-                    object
-                        .raw("count", repeat.count)
-                        .text("likeness", repeat.likeness.as_str())
-                        .text("first_at", &time(repeat.first_at))
-                        .text("last_at", &time(repeat.last_at))
-                        .text("digest", &repeat.digest.to_string())
-                })
-                .end()
+        let row = |repeat: &Repeat| Activity {
+            timestamp: time(entry.at),
+            agent_id: agent.map(str::to_owned),
+            decision_id: repeat.decision_id.clone(),
+            decision: repeat.decision.to_string(),
+            enforced: !repeat.observed && !repeat.dry_run,
+            code: repeat.code.map(|code| code.as_str().to_owned()),
+            cost_usd: RawJson::written("0".to_owned()),
+            dry_run: repeat.dry_run,
+            repeats: Some(Repeats {
+                count: repeat.count,
+                likeness: repeat.likeness.to_string(),
+                first_at: time(repeat.first_at),
+                last_at: time(repeat.last_at),
+                digest: repeat.digest.to_string(),
+            }),
+            ..Activity::default()
         };
         Ok(repeated.rulings().map(row).collect())
     }
 
-    fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<String, Refusal> {
+    fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<Activity, Refusal> {
         let facts = ruled.facts.as_ref();
         let verification = ruled.ruling.verification.as_ref();
         let agent = entry.agent.as_deref().filter(|_| of_all);
         let report = self.gate.ledger().execution(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
         let report = report.map(|report| self.read_entry(report)).transpose()?.flatten();
-        let object = Object::new()
-            .text("timestamp", &time(entry.at))
-            .optional_text("agent_id", agent)
-            .text("decision_id", &ruled.decision_id)
-            .optional_text("action_type", facts.map(|facts| facts.action.shown()))
-            .text("decision", ruled.ruling.decision.as_str())
-            .raw("enforced", !ruled.observed && facts.is_none_or(|facts| !facts.dry_run))
-            .optional_text("code", ruled.ruling.error.as_ref().map(|error| error.code.as_str()))
-            .optional_text("approval_id", ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()))
-            .optional_text("conversation_id", facts.map(|facts| facts.conversation.as_str()))
-            .optional("step_number", facts.map(|facts| facts.step.get()))
-            .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
-            .optional_text("status", verification.map(|verification| verification.status.as_str()))
-            .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
-            .raw("cost_usd", ruled.ruling.charge.cost_usd)
-            .raw("dry_run", facts.is_some_and(|facts| facts.dry_run));
-        let object = match report.as_ref().map(|report| (report.at, &report.body)) {
-            Some((at, EntryBody::Executed(executed))) => {
-                object.object("execution", |object| shown(object, executed, at))
-            }
-            Some(_) | None => object,
+        let execution = match report.as_ref().map(|report| (report.at, &report.body)) {
+            Some((at, EntryBody::Executed(executed))) => Some(shown(executed, at)),
+            Some(_) | None => None,
         };
-        Ok(object.end())
+        Ok(Activity {
+            timestamp: time(entry.at),
+            agent_id: agent.map(str::to_owned),
+            decision_id: ruled.decision_id.clone(),
+            action_type: facts.map(|facts| facts.action.shown().to_owned()),
+            decision: ruled.ruling.decision.to_string(),
+            enforced: !ruled.observed && facts.is_none_or(|facts| !facts.dry_run),
+            code: ruled.ruling.error.as_ref().map(|error| error.code.as_str().to_owned()),
+            approval_id: ruled.ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
+            conversation_id: facts.map(|facts| facts.conversation.clone()),
+            step_number: facts.map(|facts| facts.step.get()),
+            engine: verification.map(|verification| verification.engine.to_string()),
+            status: verification.map(|verification| verification.status.to_string()),
+            risk_level: verification.map(|verification| verification.risk_level.to_string()),
+            cost_usd: dollars(ruled.ruling.charge.cost_usd),
+            dry_run: facts.is_some_and(|facts| facts.dry_run),
+            execution,
+            repeats: None,
+        })
     }
 }
 
@@ -332,15 +334,16 @@ fn told_by(body: &EntryBody) -> Vec<(Decision, u64)> {
 }
 
 /// What one entry tells stays on one page, however long that gets.
-fn fits(rows: &[String], told: &[(Decision, u64)], limit: usize) -> bool {
+fn fits(rows: &[Activity], told: &[(Decision, u64)], limit: usize) -> bool {
     rows.is_empty() || rows.len().saturating_add(told.len()) <= limit
 }
 
-fn shown(object: Object, executed: &Executed, at: Millis) -> Object {
-    object
-        .text("timestamp", &time(at))
-        .raw("success", executed.success)
-        .optional_text("result_hash", executed.result_hash.as_deref())
-        .raw("cost_usd", executed.usage.cost_usd)
-        .raw("tokens", executed.usage.tokens)
+fn shown(executed: &Executed, at: Millis) -> ReportedExecution {
+    ReportedExecution {
+        timestamp: time(at),
+        success: executed.success,
+        result_hash: executed.result_hash.clone(),
+        cost_usd: dollars(executed.usage.cost_usd),
+        tokens: executed.usage.tokens,
+    }
 }

@@ -9,6 +9,7 @@ use interlock_core::ledger::{Body as EntryBody, ModeChanged, Role, StatusChanged
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
 use interlock_runtime::ledger::{AgentChange, Command};
+use interlock_wire::{AgentPage, ErasedTexts, write};
 
 use crate::Service;
 use crate::answer::{self, Refusal, json, recorded};
@@ -16,7 +17,6 @@ use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::read_reason;
 use crate::routes::{Answered, Parts, parts, read_body};
-use crate::write::{Object, list};
 
 /// How many agents one request looks at.
 const LOOKED_AT_MAX: usize = 10_000;
@@ -57,10 +57,7 @@ pub(crate) async fn agents(
                     break;
                 }
             }
-            let body = Object::new()
-                .raw("agents", list(shown.into_iter()))
-                .limit("next_cursor", next.map(|cursor| interlock_core::json::quote(&cursor)));
-            Ok::<_, Refusal>(body.end())
+            Ok::<_, Refusal>(write(&AgentPage { agents: shown, next_cursor: next }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -91,7 +88,7 @@ pub(crate) async fn change(service: Arc<Service>, deed: Deed, path: Parts<String
     let (change, token) = service.change_of(deed, by, reason)?;
     recorded(service.submit(Command::Change { agent: id.clone(), change }).await)?;
     let agent = service.find_agent(&id)?.ok_or_else(Refusal::unknown_agent)?;
-    Ok(json(StatusCode::OK, answer::agent(&agent, token.as_deref())))
+    Ok(json(StatusCode::OK, write(&answer::agent(&agent, token.as_deref()))))
 }
 
 impl Service {
@@ -131,6 +128,6 @@ impl Service {
         let EntryBody::TextsErased(erased) = &recorded.entry.body else {
             return Err(Refusal::of_code(Code::FaultInternal));
         };
-        Ok(json(StatusCode::OK, Object::new().text("agent_id", &agent).raw("erased", erased.texts).end()))
+        Ok(json(StatusCode::OK, write(&ErasedTexts { agent_id: agent, erased: erased.texts })))
     }
 }

@@ -4,12 +4,14 @@ use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use interlock_core::action::{
-    ActionText, Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Stale, Verification,
+    ActionText, Agent, BudgetLimits, Decision, Door, Remaining, Ruling, RulingError, Spent, Stale, UsdMicros,
+    Verification,
 };
-use interlock_core::json::quote;
+use interlock_core::json::{RawJson, quote};
 use interlock_core::ledger::Ruled;
 use interlock_core::{Code, action::Millis};
 use interlock_runtime::ledger::{Answer, Recorded};
+use interlock_wire as wire;
 
 use crate::attest::carry;
 use crate::telemetry::note;
@@ -353,60 +355,63 @@ pub(crate) fn remaining_object(object: Object, remaining: &Remaining) -> Object 
 }
 
 /// An agent; with its token only right after its registration.
-pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> String {
+pub(crate) fn agent(agent: &Agent, token: Option<&str>) -> wire::Agent {
     let profile = &agent.profile;
-    let permissions = Object::new()
-        .texts("allowed_engines", profile.permissions.allowed_engines.iter().map(|engine| engine.as_str()))
-        .texts("allowed_tools", profile.permissions.allowed_tools.iter().map(String::as_str))
-        .texts("blocked_tools", profile.permissions.blocked_tools.iter().map(String::as_str));
-    let BudgetLimits {
-        max_daily_cost_usd,
-        max_cost_per_request_usd,
-        max_requests_per_hour,
-        max_requests_per_day,
-        max_tokens_per_request,
-        max_daily_tokens,
-    } = &profile.budget;
-    let budget = Object::new()
-        .limit("max_daily_cost_usd", *max_daily_cost_usd)
-        .limit("max_cost_per_request_usd", *max_cost_per_request_usd)
-        .limit("max_requests_per_hour", *max_requests_per_hour)
-        .limit("max_requests_per_day", *max_requests_per_day)
-        .limit("max_tokens_per_request", *max_tokens_per_request)
-        .limit("max_daily_tokens", *max_daily_tokens);
-    Object::new()
-        .text("agent_id", &profile.agent_id)
-        .optional_text("agent_token", token)
-        .text("did", &format!("did:qwed:agent:{}", profile.agent_id))
-        .text("name", &profile.name)
-        .text("type", profile.kind.as_str())
-        .text("principal_id", &profile.principal_id)
-        .optional_text("description", profile.description.as_deref())
-        .optional_text("framework", profile.framework.as_deref())
-        .optional_text("model", profile.model.as_deref())
-        .text("status", agent.status.as_str())
-        .text("mode", agent.mode.as_str())
-        .raw("trust_level", u8::from(agent.trust))
-        .text("created_at", &time(profile.created_at))
-        .raw("permissions", permissions.end())
-        .raw("budget", budget.end())
-        .end()
+    let permissions = &profile.permissions;
+    let limits = &profile.budget;
+    wire::Agent {
+        agent_id: profile.agent_id.clone(),
+        agent_token: token.map(str::to_owned),
+        did: format!("did:qwed:agent:{}", profile.agent_id),
+        name: profile.name.clone(),
+        kind: profile.kind.to_string(),
+        principal_id: profile.principal_id.clone(),
+        description: profile.description.clone(),
+        framework: profile.framework.clone(),
+        model: profile.model.clone(),
+        status: agent.status.to_string(),
+        mode: agent.mode.to_string(),
+        trust_level: u8::from(agent.trust),
+        created_at: time(profile.created_at),
+        permissions: wire::Permissions {
+            allowed_engines: permissions.allowed_engines.iter().map(ToString::to_string).collect(),
+            allowed_tools: permissions.allowed_tools.clone(),
+            blocked_tools: permissions.blocked_tools.clone(),
+        },
+        budget: wire::BudgetLimits {
+            max_daily_cost_usd: limits.max_daily_cost_usd.map(dollars),
+            max_cost_per_request_usd: limits.max_cost_per_request_usd.map(dollars),
+            max_requests_per_hour: limits.max_requests_per_hour,
+            max_requests_per_day: limits.max_requests_per_day,
+            max_tokens_per_request: limits.max_tokens_per_request,
+            max_daily_tokens: limits.max_daily_tokens,
+        },
+    }
+}
+
+/// An exact decimal, as a number.
+pub(crate) fn dollars(amount: UsdMicros) -> RawJson {
+    RawJson::written(amount.to_string())
 }
 
 /// What an agent may spend and has spent.
-pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> String {
-    let cost = Object::new()
-        .limit("max_daily_usd", limits.max_daily_cost_usd)
-        .raw("current_daily_usd", spent.day_cost(now))
-        .limit("max_per_request_usd", limits.max_cost_per_request_usd);
-    let requests = Object::new()
-        .limit("max_per_hour", limits.max_requests_per_hour)
-        .raw("current_hour", spent.hour_requests(now))
-        .limit("max_per_day", limits.max_requests_per_day)
-        .raw("current_day", spent.day_requests(now));
-    let tokens = Object::new()
-        .limit("max_per_request", limits.max_tokens_per_request)
-        .limit("max_daily", limits.max_daily_tokens)
-        .raw("current_daily", spent.day_tokens(now));
-    Object::new().raw("cost", cost.end()).raw("requests", requests.end()).raw("tokens", tokens.end()).end()
+pub(crate) fn budget(limits: &BudgetLimits, spent: &Spent, now: Millis) -> wire::Budget {
+    wire::Budget {
+        cost: wire::CostBudget {
+            max_daily_usd: limits.max_daily_cost_usd.map(dollars),
+            current_daily_usd: dollars(spent.day_cost(now)),
+            max_per_request_usd: limits.max_cost_per_request_usd.map(dollars),
+        },
+        requests: wire::RequestBudget {
+            max_per_hour: limits.max_requests_per_hour,
+            current_hour: spent.hour_requests(now),
+            max_per_day: limits.max_requests_per_day,
+            current_day: spent.day_requests(now),
+        },
+        tokens: wire::TokenBudget {
+            max_per_request: limits.max_tokens_per_request,
+            max_daily: limits.max_daily_tokens,
+            current_daily: spent.day_tokens(now),
+        },
+    }
 }

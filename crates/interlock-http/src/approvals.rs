@@ -6,17 +6,18 @@ use std::time::Duration;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{
-    Agent, Breach, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict, WaitingTransition,
+    Agent, Breach, Decision, Merits, Ticket, TicketStatus, TicketSubject, Trust, Usage, Verdict, WaitingTransition,
     check_trust_request,
 };
-use interlock_core::json::{self, Limits};
+use interlock_core::json::{self, Limits, RawJson};
 use interlock_core::ledger::{Body as EntryBody, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::ledger::{Answer, Command, Execution, TicketQuery, TrustRequest};
+use interlock_wire as wire;
 use tokio::sync::oneshot;
 
 use crate::Service;
-use crate::answer::{Refusal, json as answer_json, recorded, remaining_object};
+use crate::answer::{Refusal, dollars as in_dollars, json as answer_json, recorded, remaining_object};
 use crate::apart::{Asker, long};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, ReadsAs};
@@ -24,7 +25,7 @@ use crate::body::{Received, read_body, read_unproven};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts};
-use crate::write::{Object, list, time};
+use crate::write::{Object, time};
 
 /// The longest a request may wait for a ticket, in seconds.
 const WAIT_SECONDS_MAX: u64 = 60;
@@ -158,11 +159,12 @@ pub(crate) async fn trust(State(service): State<Arc<Service>>, path: Parts<Strin
         return Err(Refusal::of_code(Code::FaultInternal));
     };
     service.note(|note| note.trust_requested(requested));
-    let body = Object::new()
-        .text("decision", "PENDING")
-        .text("approval_id", &requested.approval_id)
-        .text("expires_at", &time(requested.expires_at));
-    Ok(answer_json(StatusCode::ACCEPTED, body.end()))
+    let body = wire::TrustAnswer {
+        decision: Decision::Pending.to_string(),
+        approval_id: requested.approval_id.clone(),
+        expires_at: time(requested.expires_at),
+    };
+    Ok(answer_json(StatusCode::ACCEPTED, wire::write(&body)))
 }
 
 /// Two codes mean something else here than where a ticket is decided on.
@@ -386,10 +388,8 @@ impl Service {
                 break;
             }
         }
-        let body = Object::new()
-            .raw("approvals", list(shown.into_iter()))
-            .limit("next_cursor", next.map(|index| format!("\"{}\"", ledger.hide_index(index))));
-        Ok(body.end())
+        let next_cursor = next.map(|index| ledger.hide_index(index).to_string());
+        Ok(wire::write(&wire::TicketPage { approvals: shown, next_cursor }))
     }
 
     /// As whom somebody reads a ticket in a list, if at all.
@@ -406,16 +406,12 @@ impl Service {
     /// A ticket, with its attestation if one is due.
     fn answer_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Answered {
         let token = self.attest_ticket(ticket)?;
-        let object = self.ticket_object(ticket, reading)?.optional_text("attestation", token.as_deref());
-        Ok(carry(answer_json(StatusCode::OK, object.end()), token.as_deref()))
+        let shown = wire::Ticket { attestation: token.clone(), ..self.show_ticket(ticket, reading)? };
+        Ok(carry(answer_json(StatusCode::OK, wire::write(&shown)), token.as_deref()))
     }
 
-    fn show_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Result<String, Refusal> {
-        self.ticket_object(ticket, reading).map(Object::end)
-    }
-
-    /// A ticket as JSON; the agent's own words only for operators.
-    fn ticket_object(&self, ticket: &Ticket, reading: ReadsAs) -> Result<Object, Refusal> {
+    /// A ticket as it is told; the agent's own words only to operators.
+    fn show_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Result<wire::Ticket, Refusal> {
         let ledger = self.gate.ledger();
         let agent = self.find_agent(&ticket.agent)?;
         let profile = agent.as_ref().map(|agent| &agent.profile);
@@ -425,81 +421,83 @@ impl Service {
             }
             ReadsAs::Agent => None,
         };
-        let object = Object::new()
-            .text("approval_id", &ticket.approval_id)
-            .text("status", ticket.status(ledger.now()).as_str())
-            .text("kind", ticket.kind().as_str())
-            .text("agent_id", &ticket.agent)
-            .optional_text("agent_name", profile.map(|profile| profile.name.as_str()))
-            .optional_text("principal_id", profile.map(|profile| profile.principal_id.as_str()));
-        let object = match &ticket.subject {
+        let kept = kept.map(|kept| kept.text);
+        let resolution = ticket.resolution.as_ref();
+        let mut shown = wire::Ticket {
+            approval_id: ticket.approval_id.clone(),
+            status: ticket.status(ledger.now()).to_string(),
+            kind: ticket.kind().to_string(),
+            agent_id: ticket.agent.clone(),
+            agent_name: profile.map(|profile| profile.name.clone()).unwrap_or_default(),
+            principal_id: profile.map(|profile| profile.principal_id.clone()).unwrap_or_default(),
+            opened_at: time(ticket.opened_at),
+            expires_at: time(ticket.expires_at),
+            decided_by: resolution.map(|resolution| resolution.by.name.clone()),
+            decided_at: resolution.map(|resolution| time(resolution.at)),
+            reason: resolution.and_then(|resolution| resolution.reason.clone()),
+            spent: ticket.spent,
+            ..wire::Ticket::default()
+        };
+        match &ticket.subject {
             TicketSubject::Action(action) => {
-                let object = object
-                    .text("decision_id", &action.decision_id)
-                    .text("action_type", action.action.shown())
-                    .text("conversation_id", &action.conversation)
-                    .raw("step_number", action.step.get())
-                    .text("risk_level", action.risk.as_str())
-                    .raw("cost_usd", action.charge.cost_usd)
-                    .text("why", &action.why);
-                match kept {
-                    Some(kept) => with_request(object, &kept.text),
-                    None => object,
+                shown.decision_id = Some(action.decision_id.clone());
+                shown.action_type = Some(action.action.shown().to_owned());
+                shown.conversation_id = Some(action.conversation.clone());
+                shown.step_number = Some(action.step.get());
+                shown.risk_level = Some(action.risk.to_string());
+                shown.cost_usd = Some(in_dollars(action.charge.cost_usd));
+                shown.why.clone_from(&action.why);
+                if let Some(text) = &kept {
+                    add_request(&mut shown, text);
                 }
             }
             TicketSubject::Transition(waiting) => {
                 let WaitingTransition { decision_id, run_id, workflow, event, from, target, message, .. } = &**waiting;
-                let asked = Object::new()
-                    .text("run_id", run_id)
-                    .text("workflow", workflow)
-                    .text("event", event)
-                    .text("from", from)
-                    .text("to", target);
                 let why = message.as_deref().unwrap_or("the workflow asks for a person before this transition");
-                object.text("decision_id", decision_id).text("why", why).raw("transition", asked.end())
+                shown.decision_id = Some(decision_id.clone());
+                why.clone_into(&mut shown.why);
+                shown.transition = Some(wire::AskedTransition {
+                    run_id: run_id.clone(),
+                    workflow: workflow.clone(),
+                    event: event.clone(),
+                    from: from.clone(),
+                    to: target.clone(),
+                });
             }
             TicketSubject::Trust(trust) => {
                 let merits = &trust.merits;
-                let evidence = Object::new()
-                    .raw("rulings", merits.rulings)
-                    .raw("counted", merits.counted)
-                    .raw("denied", merits.denied)
-                    .raw("violations", merits.violations)
-                    .raw("budget_exceeded", merits.budget_exceeded)
-                    .raw("executions_succeeded", merits.succeeded)
-                    .raw("executions_failed", merits.failed)
-                    .text("since", &time(merits.since))
-                    .raw("cut", merits.cut);
-                let asked = Object::new()
-                    .raw("from_level", u8::from(trust.from_level))
-                    .raw("to_level", u8::from(trust.to_level))
-                    .optional_text("justification", kept.as_ref().map(|kept| kept.text.as_str()))
-                    .raw("evidence", evidence.end());
-                object.text("why", "the agent asks for more trust").raw("trust", asked.end())
+                "the agent asks for more trust".clone_into(&mut shown.why);
+                shown.trust = Some(wire::AskedTrust {
+                    from_level: u8::from(trust.from_level),
+                    to_level: u8::from(trust.to_level),
+                    justification: kept,
+                    evidence: wire::Merits {
+                        rulings: merits.rulings,
+                        counted: merits.counted,
+                        denied: merits.denied,
+                        violations: merits.violations,
+                        budget_exceeded: merits.budget_exceeded,
+                        executions_succeeded: merits.succeeded,
+                        executions_failed: merits.failed,
+                        since: time(merits.since),
+                        cut: merits.cut,
+                    },
+                });
             }
-        };
-        let resolution = ticket.resolution.as_ref();
-        let object = object
-            .text("opened_at", &time(ticket.opened_at))
-            .text("expires_at", &time(ticket.expires_at))
-            .optional_text("decided_by", resolution.map(|resolution| resolution.by.name.as_str()))
-            .optional_text("decided_at", resolution.map(|resolution| time(resolution.at)).as_deref())
-            .optional_text("reason", resolution.and_then(|resolution| resolution.reason.as_deref()))
-            .raw("spent", ticket.spent);
-        Ok(object)
+        }
+        Ok(shown)
     }
 }
 
 /// The action, the intent and the justification, from the kept text.
-fn with_request(object: Object, text: &str) -> Object {
-    let Ok(document) = json::parse(text, &Limits::STATE) else { return object };
+fn add_request(ticket: &mut wire::Ticket, text: &str) {
+    let Ok(document) = json::parse(text, &Limits::STATE) else { return };
     let root = document.root();
-    let object = object.optional("action", root.get("action").map(|action| action.source().to_owned()));
     let member = |key: &str| root.get(key).and_then(|value| value.as_str()).map(|text| text.text().to_owned());
-    object
-        .optional_text("corrected_query", member("corrected").as_deref())
-        .optional_text("user_intent", member("user_intent").as_deref())
-        .optional_text("justification", member("justification").as_deref())
+    ticket.action = root.get("action").map(|action| RawJson::written(action.source().to_owned()));
+    ticket.corrected_query = member("corrected");
+    ticket.user_intent = member("user_intent");
+    ticket.justification = member("justification");
 }
 
 fn budget_spent(breach: &Breach) -> Refusal {

@@ -8,6 +8,7 @@ use interlock_core::action::Trust;
 use interlock_core::ledger::{Body as EntryBody, KeyRevoked, OperatorKey, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::ledger::Command;
+use interlock_wire::{Key, KeyList, write};
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};
@@ -15,7 +16,7 @@ use crate::auth::{Credentials, is_first_key_name};
 use crate::register::required_text;
 use crate::request::{Body, count, malformed, only, read_reason, text_or_null};
 use crate::routes::{Answered, Parts, parts, read_body};
-use crate::write::{Object, list, time};
+use crate::write::time;
 
 /// The longest name of a key.
 const NAME_BYTES_MAX: usize = 128;
@@ -24,8 +25,8 @@ pub(crate) async fn keys(State(service): State<Arc<Service>>, headers: HeaderMap
     service.count_request();
     service.admin(&Credentials::read(&headers))?;
     let keys = service.gate.ledger().operator_keys().map_err(|_| Refusal::of_code(Code::FaultStore))?;
-    let shown = keys.iter().map(|key| show(key, None));
-    Ok(json(StatusCode::OK, Object::new().raw("keys", list(shown)).end()))
+    let keys = keys.iter().map(|key| show(key, None)).collect();
+    Ok(json(StatusCode::OK, write(&KeyList { keys })))
 }
 
 pub(crate) async fn create(State(service): State<Arc<Service>>, request: Request) -> Answered {
@@ -61,7 +62,7 @@ pub(crate) async fn create(State(service): State<Arc<Service>>, request: Request
     let EntryBody::KeyCreated(created) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
-    Ok(json(StatusCode::CREATED, show(&created.key, Some(&secret))))
+    Ok(json(StatusCode::CREATED, write(&show(&created.key, Some(secret)))))
 }
 
 pub(crate) async fn revoke(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Answered {
@@ -75,18 +76,18 @@ pub(crate) async fn revoke(State(service): State<Arc<Service>>, path: Parts<Stri
     let keys = service.gate.ledger().operator_keys().map_err(|_| Refusal::of_code(Code::FaultStore))?;
     let key = keys.iter().find(|key| key.key_id == key_id);
     let key = key.ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
-    Ok(json(StatusCode::OK, show(key, None)))
+    Ok(json(StatusCode::OK, write(&show(key, None))))
 }
 
-fn show(key: &OperatorKey, secret: Option<&str>) -> String {
-    Object::new()
-        .text("key_id", &key.key_id)
-        .optional_text("key", secret)
-        .text("name", &key.name)
-        .text("role", key.role.as_str())
-        .optional("max_trust", key.max_trust.map(u8::from))
-        .text("status", if key.revoked { "revoked" } else { "active" })
-        .text("created_at", &time(key.created_at))
-        .text("created_by", &key.created_by.name)
-        .end()
+fn show(key: &OperatorKey, secret: Option<String>) -> Key {
+    Key {
+        key_id: key.key_id.clone(),
+        key: secret,
+        name: key.name.clone(),
+        role: key.role.to_string(),
+        max_trust: key.max_trust.map(u8::from),
+        status: if key.revoked { "revoked" } else { "active" }.to_owned(),
+        created_at: time(key.created_at),
+        created_by: key.created_by.name.clone(),
+    }
 }

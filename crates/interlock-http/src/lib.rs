@@ -9,6 +9,7 @@
 //! | what operators do about agents | `agents.rs` |
 //! | what was ruled | `activity.rs` |
 //! | checkpoint, entries and proofs | `audit.rs` |
+//! | requests to others: operators' commands, webhooks, spans | `client/` |
 //! | events to principals | `deliver/` |
 //! | how many requests a minute | `rate.rs` |
 //! | what takes long: when, for whom and how much of it | `apart.rs`, `turns.rs`, `meter.rs` |
@@ -42,6 +43,7 @@ mod attest;
 mod audit;
 mod auth;
 mod body;
+pub mod client;
 pub mod deliver;
 pub mod hooks;
 mod impatient;
@@ -71,7 +73,7 @@ pub use server::{serve, serve_with};
 pub use telemetry::Telemetry;
 pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};
 pub use telemetry::log::{Level, Log, LogFormat};
-pub use tls::{Tls, certificate_trouble, encrypted};
+pub use tls::{Tls, certificate_trouble};
 pub use turns::{Turn, Turns};
 
 use std::collections::BTreeMap;

@@ -3,8 +3,8 @@
 use axum::http::StatusCode;
 use interlock_core::action::Millis;
 use interlock_core::instant;
-use interlock_core::workflow::NAME_CHARS_MAX;
 use interlock_core::{Code, percent_decoded};
+use interlock_workflow::NAME_CHARS_MAX;
 
 use interlock_runtime::ledger::Ledger;
 

@@ -17,6 +17,7 @@ use interlock_core::ledger::{AgentRegistered, Body as EntryBody, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::hex;
 use interlock_runtime::ledger::{Answer, Command};
+use interlock_wire::write;
 use tokio::sync::oneshot;
 
 use crate::agents::Deed;
@@ -160,18 +161,18 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
     let AgentRegistered { profile, token: digest, trust_level } = (**registered).clone();
     let agent = Agent::registered(profile, digest, trust_level, 0);
     service.note(|note| note.agent_id = Some(agent.profile.agent_id.clone()));
-    Ok(json(StatusCode::CREATED, answer::agent(&agent, Some(&token))))
+    Ok(json(StatusCode::CREATED, write(&answer::agent(&agent, Some(&token)))))
 }
 
 async fn agent(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     let agent = service.readable_agent(&parts(path)?, &headers)?;
-    Ok(json(StatusCode::OK, answer::agent(&agent, None)))
+    Ok(json(StatusCode::OK, write(&answer::agent(&agent, None))))
 }
 
 async fn budget(State(service): State<Arc<Service>>, path: Parts<String>, headers: HeaderMap) -> Answered {
     let agent = service.readable_agent(&parts(path)?, &headers)?;
     let now = service.gate.ledger().now().max(agent.last_at);
-    Ok(json(StatusCode::OK, answer::budget(&agent.profile.budget, &agent.spent, now)))
+    Ok(json(StatusCode::OK, write(&answer::budget(&agent.profile.budget, &agent.spent, now))))
 }
 
 async fn verify(State(service): State<Arc<Service>>, path: Parts<String>, request: Request) -> Response {

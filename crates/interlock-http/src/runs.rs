@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{Actor, Agent, Facts, Mode};
-use interlock_core::json::{self, Json, Limits, Value, nfc};
+use interlock_core::json::{self, Json, Limits, RawJson, Value, nfc};
 use interlock_core::ledger::{
     AllowanceGiven, AllowanceTaken, Body as EntryBody, Entry, Role, Ruled, RunSteered, Steer,
 };
@@ -17,9 +17,10 @@ use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
 use interlock_runtime::coding_agents::{agent_id, profile};
 use interlock_runtime::ledger::{Answer, Command, Enrolment, RunChange};
+use interlock_wire::{self as wire, write};
 
 use crate::Service;
-use crate::answer::{Refusal, json, recorded};
+use crate::answer::{Refusal, dollars, json, recorded};
 use crate::apart::long;
 use crate::auth::Credentials;
 use crate::hooks::state_object;
@@ -27,7 +28,7 @@ use crate::query::Query;
 use crate::request::{Body, count, malformed, only, present, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts, read_body};
 use crate::workflows::{definition, unknown_workflow};
-use crate::write::{Object, list, time};
+use crate::write::time;
 
 /// How many runs are read at a time.
 const PAGE: usize = 256;
@@ -65,7 +66,7 @@ pub(crate) async fn runs(
                         break 'pages;
                     }
                     if let Some(agent) = ledger.agent(&id).map_err(fault)? {
-                        shown.push(service.run_object(&agent)?);
+                        shown.push(service.shown_run(&agent)?);
                     }
                     after = id;
                 }
@@ -73,8 +74,7 @@ pub(crate) async fn runs(
                     break;
                 }
             }
-            let cursor = next.map(|cursor| interlock_core::json::quote(&cursor));
-            Ok(Object::new().raw("runs", list(shown.into_iter())).limit("next_cursor", cursor).end())
+            Ok(write(&wire::RunPage { runs: shown, next_cursor: next }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -86,9 +86,9 @@ pub(crate) async fn run(State(service): State<Arc<Service>>, path: Parts<String>
     let asker = service.admin(&Credentials::read(&headers))?.asker();
     let id = parts(path)?;
     let body = Arc::clone(&service)
-        .read_apart(asker, move |_| service.find_run(&id).and_then(|agent| service.run_object(&agent)))
+        .read_apart(asker, move |_| service.find_run(&id).and_then(|agent| service.shown_run(&agent)))
         .await?;
-    Ok(json(StatusCode::OK, body))
+    Ok(json(StatusCode::OK, write(&body)))
 }
 
 /// The workflow a run is to be started with: written out, or registered under an id.
@@ -129,8 +129,8 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
         }
         recorded(answer)?;
     }
-    let shown = blocking(move || service.find_run(&agent).and_then(|agent| service.run_object(&agent))).await?;
-    Ok(json(StatusCode::CREATED, shown))
+    let shown = blocking(move || service.find_run(&agent).and_then(|agent| service.shown_run(&agent))).await?;
+    Ok(json(StatusCode::CREATED, write(&shown)))
 }
 
 /// What operators do with a run.
@@ -191,10 +191,10 @@ pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<Str
     let id = agent.profile.agent_id.clone();
     let made = recorded(service.submit(Command::ChangeRun { agent: id.clone(), change }).await)?;
     if let EntryBody::AllowanceGiven(given) = &made.entry.body {
-        return Ok(json(StatusCode::CREATED, allowance_object(&given.allowance)));
+        return Ok(json(StatusCode::CREATED, write(&shown_allowance(&given.allowance))));
     }
-    let shown = blocking(move || service.find_run(&id).and_then(|agent| service.run_object(&agent))).await?;
-    Ok(json(StatusCode::OK, shown))
+    let shown = blocking(move || service.find_run(&id).and_then(|agent| service.shown_run(&agent))).await?;
+    Ok(json(StatusCode::OK, write(&shown)))
 }
 
 /// `GET /runs/:id/refusals`: what was refused, or would have been, newest first.
@@ -227,10 +227,10 @@ pub(crate) async fn refusals(
                 }
                 if shown.len() < limit {
                     let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
-                    shown.push(refusal_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
+                    shown.push(shown_call(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
                 }
             }
-            Ok(Object::new().raw("refusals", list(shown.into_iter())).raw("passed", passed).end())
+            Ok(write(&wire::RefusedCalls { refusals: shown, passed }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -252,42 +252,39 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
             let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
             let ruled = entry.body.ruled().ok_or_else(unknown)?;
             let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
-            Ok(Object::new()
-                .text("agent_id", &agent.profile.agent_id)
-                .text("agent_name", &agent.profile.name)
-                .optional_text("host", agent.profile.framework.as_deref())
-                .optional_text("project", agent.profile.description.as_deref())
-                .raw("ruling", ruling_object(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())))
-                .end())
+            Ok(write(&wire::CallDecision {
+                agent_id: agent.profile.agent_id.clone(),
+                agent_name: agent.profile.name.clone(),
+                host: agent.profile.framework.clone(),
+                project: agent.profile.description.clone(),
+                ruling: shown_ruling(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())),
+            }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
 }
 
-fn refusal_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
-    call_fields(ruled, at, text).end()
-}
-
 /// A ruling at any door: what there is to say of a tool call, and of an action at the gate.
-fn ruling_object(ruled: &Ruled, at: u64, text: Option<&str>) -> String {
-    let object = call_fields(ruled, at, text);
-    let Some(facts) = ruled.facts.as_ref().filter(|facts| facts.call.is_none()) else { return object.end() };
+fn shown_ruling(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
+    let shown = shown_call(ruled, at, text);
+    let Some(facts) = ruled.facts.as_ref().filter(|facts| facts.call.is_none()) else { return shown };
     let verification = ruled.ruling.verification.as_ref();
-    object
-        .text("door", facts.door.as_str())
-        .text("action_type", facts.action.shown())
-        .text("conversation_id", &facts.conversation)
-        .raw("step_number", facts.step.get())
-        .raw("dry_run", facts.dry_run)
-        .text("action_hash", &facts.fingerprint.to_string())
-        .optional_text("engine", verification.map(|verification| verification.engine.as_str()))
-        .optional_text("status", verification.map(|verification| verification.status.as_str()))
-        .optional_text("risk_level", verification.map(|verification| verification.risk_level.as_str()))
-        .raw("cost_usd", ruled.ruling.charge.cost_usd)
-        .end()
+    wire::RefusedCall {
+        door: Some(facts.door.as_str().to_owned()),
+        action_type: Some(facts.action.shown().to_owned()),
+        conversation_id: Some(facts.conversation.clone()),
+        step_number: Some(facts.step.get()),
+        dry_run: Some(facts.dry_run),
+        action_hash: Some(facts.fingerprint.to_string()),
+        engine: verification.map(|verification| verification.engine.to_string()),
+        status: verification.map(|verification| verification.status.to_string()),
+        risk_level: verification.map(|verification| verification.risk_level.to_string()),
+        cost_usd: Some(dollars(ruled.ruling.charge.cost_usd)),
+        ..shown
+    }
 }
 
-fn call_fields(ruled: &Ruled, at: u64, text: Option<&str>) -> Object {
+fn shown_call(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
     let call = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref());
     let evidence = ruled.evidence.as_ref();
     let found = evidence.and_then(|evidence| evidence.call.as_ref());
@@ -295,36 +292,38 @@ fn call_fields(ruled: &Ruled, at: u64, text: Option<&str>) -> Object {
     let parameters = text.and_then(|text| {
         let document = json::parse(text, &Limits::STATE).ok()?;
         let parameters = document.root().get("action")?.get("parameters")?.source().to_owned();
-        Some(parameters)
+        Some(RawJson::written(parameters))
     });
-    Object::new()
-        .text("decision_id", &ruled.decision_id)
-        .text("at", &time(at))
-        .text("decision", ruled.ruling.decision.as_str())
-        .raw("enforced", !ruled.observed)
-        .optional_text("tool", call.map(|call| call.tool.as_str()))
-        .optional_text("session", call.map(|call| call.session.as_str()))
-        .optional_text("code", error.map(|error| error.code.as_str()))
-        .optional_text("message", error.map(|error| error.message.as_str()))
-        .texts("effects", found.iter().flat_map(|found| found.effects.iter().map(|effect| effect.as_str())))
-        .texts("rules", evidence.iter().flat_map(|evidence| evidence.matched.iter().map(String::as_str)))
-        .optional_text("approval_id", ruled.ticket.as_ref().map(|ticket| ticket.approval_id.as_str()))
-        .optional("input", parameters)
+    wire::RefusedCall {
+        decision_id: ruled.decision_id.clone(),
+        at: time(at),
+        decision: ruled.ruling.decision.to_string(),
+        enforced: !ruled.observed,
+        tool: call.map(|call| call.tool.clone()),
+        session: call.map(|call| call.session.clone()),
+        code: error.map(|error| error.code.as_str().to_owned()),
+        message: error.map(|error| error.message.clone()),
+        effects: found.iter().flat_map(|found| &found.effects).map(|effect| effect.as_str().to_owned()).collect(),
+        rules: evidence.map(|evidence| evidence.matched.clone()).unwrap_or_default(),
+        approval_id: ruled.ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
+        input: parameters,
+        ..wire::RefusedCall::default()
+    }
 }
 
-fn allowance_object(allowance: &Allowance) -> String {
-    Object::new()
-        .text("allowance_id", &allowance.allowance_id)
-        .text("decision_id", &allowance.decision_id)
-        .text("tool", &allowance.tool)
-        .raw("exact", allowance.fingerprint.is_some())
-        .optional_text("command", allowance.command.as_deref())
-        .optional_text("path", allowance.path.as_deref())
-        .texts("lifts", allowance.lifts.iter().map(String::as_str))
-        .optional_text("until", allowance.until.map(time).as_deref())
-        .optional_text("session", allowance.session.as_deref())
-        .raw("once", allowance.once)
-        .end()
+fn shown_allowance(allowance: &Allowance) -> wire::Allowance {
+    wire::Allowance {
+        allowance_id: allowance.allowance_id.clone(),
+        decision_id: allowance.decision_id.clone(),
+        tool: allowance.tool.clone(),
+        exact: allowance.fingerprint.is_some(),
+        command: allowance.command.clone(),
+        path: allowance.path.clone(),
+        lifts: allowance.lifts.clone(),
+        until: allowance.until.map(time),
+        session: allowance.session.clone(),
+        once: allowance.once,
+    }
 }
 
 fn text(root: Value<'_>, key: &str) -> Result<Option<String>, Refusal> {
@@ -385,29 +384,28 @@ impl Service {
         Err(Refusal::new(Code::WorkflowNoRun, "there is no such run").with_status(StatusCode::NOT_FOUND))
     }
 
-    fn run_object(&self, agent: &Agent) -> Result<String, Refusal> {
+    fn shown_run(&self, agent: &Agent) -> Result<wire::Run<RawJson>, Refusal> {
         let standing = self.gate.standing(&agent.profile.agent_id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
         let Standing { run, .. } = &standing;
         let now = self.gate.ledger().now();
         let observes = agent.mode == Mode::Observe || self.gate.bundle().mode() == Mode::Observe;
         let paused = run.paused_until.filter(|until| now < *until);
         let mode = if observes || paused.is_some() { Mode::Observe } else { Mode::Enforce };
-        let state = run.position.as_ref().map(|_| state_object(&standing));
-        let digest = run.position.as_ref().map(|position| position.workflow.to_string());
         let allowances = run.allowances.iter().filter(|it| it.until.is_none_or(|until| now < until));
-        Ok(Object::new()
-            .text("agent_id", &agent.profile.agent_id)
-            .text("agent_name", &agent.profile.name)
-            .optional_text("host", agent.profile.framework.as_deref())
-            .optional_text("project", agent.profile.description.as_deref())
-            .text("mode", mode.as_str())
-            .optional_text("paused_until", paused.map(time).as_deref())
-            .optional_text("frozen", run.frozen.as_deref())
-            .raw("open_calls", run.open.iter().filter(|open| !open.left).count())
-            .raw("allowances", list(allowances.map(allowance_object)))
-            .optional_text("workflow_digest", digest.as_deref())
-            .limit("run", state)
-            .end())
+        let open_calls = run.open.iter().filter(|open| !open.left).count();
+        Ok(wire::Run {
+            agent_id: agent.profile.agent_id.clone(),
+            agent_name: agent.profile.name.clone(),
+            host: agent.profile.framework.clone(),
+            project: agent.profile.description.clone(),
+            mode: mode.to_string(),
+            paused_until: paused.map(time),
+            frozen: run.frozen.clone(),
+            open_calls: u64::try_from(open_calls).unwrap_or(u64::MAX),
+            allowances: allowances.map(shown_allowance).collect(),
+            workflow_digest: run.position.as_ref().map(|position| position.workflow.to_string()),
+            run: run.position.as_ref().map(|_| RawJson::written(state_object(&standing))),
+        })
     }
 
     fn check_state(&self, agent: &Agent, state: &str) -> Result<(), Refusal> {

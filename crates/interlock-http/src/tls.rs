@@ -84,7 +84,7 @@ pub(crate) fn trust(authorities: Option<&Path>) -> Result<Arc<ClientConfig>, Sta
 }
 
 /// Wraps a connection to a host in TLS, for a client that waits. `authorities` is believed beside the machine's own.
-pub fn encrypted<S: Read + Write + 'static>(
+pub(crate) fn encrypted<S: Read + Write + 'static>(
     stream: S,
     host: &str,
     authorities: Option<&Path>,

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::Code;
-use interlock_core::json::{Value, nfc, quote};
+use interlock_core::json::{RawJson, Value, nfc};
 use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead};
-use interlock_core::workflow::{Finding, Format, Limits, NAME_CHARS_MAX, Workflow, load};
+use interlock_core::workflow::Workflow;
 use interlock_runtime::ledger::Command;
+use interlock_wire::{RegisteredWorkflow, WorkflowFinding, WorkflowPage, write};
+use interlock_workflow::{Finding, Format, Limits, NAME_CHARS_MAX, load};
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};
@@ -17,7 +19,7 @@ use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::{Body, malformed, only, present};
 use crate::routes::{Answered, Parts, parts, read_body};
-use crate::write::{Object, list, time};
+use crate::write::time;
 
 /// `GET /workflows`: the newest under each id.
 pub(crate) async fn workflows(
@@ -36,9 +38,8 @@ pub(crate) async fn workflows(
             let mut page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
             let full = page.len() > limit;
             page.truncate(limit);
-            let cursor = page.last().filter(|_| full).map(|head| quote(&head.id));
-            let shown = page.iter().map(|head| head_object(head).end());
-            Ok(Object::new().raw("workflows", list(shown)).limit("next_cursor", cursor).end())
+            let next_cursor = page.last().filter(|_| full).map(|head| head.id.clone());
+            Ok(write(&WorkflowPage { workflows: page.iter().map(shown).collect(), next_cursor }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -54,8 +55,9 @@ pub(crate) async fn workflow(State(service): State<Arc<Service>>, path: Parts<St
             let found = service.gate.registered(&nfc(&id)).map_err(|_| Refusal::of_code(Code::FaultStore))?;
             let (head, workflow) = found.ok_or_else(unknown_workflow)?;
             let findings = service.gate.findings(&workflow).ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
-            let findings = list(findings.iter().map(finding_object));
-            Ok(head_object(&head).raw("findings", findings).raw("workflow", workflow.text()).end())
+            let findings = Some(findings.iter().map(finding).collect());
+            let workflow = Some(RawJson::written(workflow.text().to_owned()));
+            Ok(write(&RegisteredWorkflow { findings, workflow, ..shown(&head) }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -81,7 +83,7 @@ pub(crate) async fn register(State(service): State<Arc<Service>>, request: Reque
     };
     let head = WorkflowHead::of(registered, &workflow, recorded.entry.at, recorded.index);
     let status = if recorded.replayed { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(json(status, head_object(&head).end()))
+    Ok(json(status, write(&shown(&head))))
 }
 
 /// A workflow as a request has it, or the first problem with it.
@@ -100,35 +102,48 @@ pub(crate) fn unknown_workflow() -> Refusal {
 }
 
 impl Service {
-    /// Whether there is a workflow under an id.
+    /// Whether there is a workflow under an id that a run can be started with.
     pub(crate) fn check_registered(&self, id: &str) -> Result<(), Refusal> {
         // No id is longer; what is, is not looked up.
         if id.chars().count() > NAME_CHARS_MAX {
             return Err(unknown_workflow());
         }
-        let found = self.gate.ledger().workflow(&nfc(id)).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        found.map(drop).ok_or_else(unknown_workflow)
+        let id = nfc(id);
+        let found = self.gate.ledger().workflow(&id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        found.ok_or_else(unknown_workflow)?;
+        // What cannot be read is refused where a run would be started with it.
+        let found = self.gate.registered(&id).ok().flatten();
+        match found.and_then(|(_, workflow)| workflow.unenforced()) {
+            None => Ok(()),
+            Some(setting) => {
+                let message = format!("nothing enforces `{setting}` yet: register the workflow again without it");
+                Err(Refusal::new(Code::ConfigInvalid, message))
+            }
+        }
     }
 }
 
-fn head_object(head: &WorkflowHead) -> Object {
-    Object::new()
-        .text("id", &head.id)
-        .raw("version", head.version)
-        .text("digest", &head.digest.to_string())
-        .optional_text("description", head.description.as_deref())
-        .raw("states", head.states)
-        .text("registered_at", &time(head.registered_at))
-        .text("registered_by", &head.by.name)
-        .raw("entry", head.entry)
+fn shown(head: &WorkflowHead) -> RegisteredWorkflow {
+    RegisteredWorkflow {
+        id: head.id.clone(),
+        version: head.version,
+        digest: head.digest.to_string(),
+        description: head.description.clone(),
+        states: head.states,
+        registered_at: time(head.registered_at),
+        registered_by: head.by.name.clone(),
+        entry: head.entry,
+        findings: None,
+        workflow: None,
+    }
 }
 
-fn finding_object(finding: &Finding) -> String {
-    Object::new()
-        .text("severity", finding.severity.as_str())
-        .text("name", finding.name)
-        .text("path", &finding.path())
-        .text("message", &finding.message)
-        .text("help", &finding.help)
-        .end()
+fn finding(finding: &Finding) -> WorkflowFinding {
+    WorkflowFinding {
+        severity: finding.severity.to_string(),
+        name: finding.name.to_owned(),
+        path: finding.path(),
+        message: finding.message.clone(),
+        help: finding.help.clone(),
+    }
 }

@@ -2,8 +2,9 @@
 //! force.
 
 use interlock_core::ledger::{Entry, WorkflowHead};
-use interlock_core::workflow::{Finding, Workflow, analyse};
+use interlock_core::workflow::Workflow;
 use interlock_verifiers::shell::Setting;
+use interlock_workflow::{Finding, analyse};
 
 use crate::gate::Gate;
 use crate::ledger::StoreFault;

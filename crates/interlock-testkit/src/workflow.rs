@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use interlock_core::workflow::{Format, Limits, Problem, load};
+use interlock_workflow::{Format, Limits, Problem, load};
 use serde::Deserialize;
 
 use crate::conformance::files_under;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use interlock_core::json::{self, Limits, Value, quote};
+use interlock_core::json::quote;
 use interlock_core::visible;
 use interlock_hosts::Host;
 use interlock_hosts::settings::HookCommand;
@@ -17,6 +17,7 @@ use interlock_http::hooks::{DOCTOR_PROJECT, DOCTOR_SESSION};
 use interlock_runtime::clock::{Entropy, SystemEntropy, hex};
 use interlock_runtime::coding_agents::agent_id;
 use interlock_runtime::startup::make_directory;
+use interlock_wire::RefusedCalls;
 
 use crate::client::encode;
 use crate::daemon::Daemon;
@@ -125,23 +126,19 @@ impl Prober {
     fn recorded(&self, host: Host) -> Option<Recorded> {
         let key = self.key.as_ref()?;
         let agent = agent_id(host.as_str(), self.directory.to_str()?);
-        let headers = format!("authorization: Bearer {key}\r\n");
+        let bearer = format!("Bearer {key}");
         let daemon = Daemon::of(&self.home);
         let deadline = Instant::now() + LOOK_TIME_MAX;
         daemon.ensure(deadline).ok()?;
         let path = format!("/runs/{}/refusals?limit=1", encode(&agent));
-        let told = daemon.request("GET", &path, &[], &headers, deadline).ok()?;
+        let told = daemon.request("GET", &path, &[], &[("authorization", &bearer)], deadline).ok()?;
         if told.status == 404 {
             return Some(Recorded::default());
         }
-        let document = json::parse(&told.body, &Limits::CONFIG).ok()?;
-        let passed = document.root().get("passed")?.as_number()?.to_i128()?;
-        let mut refusals = document.root().get("refusals")?.as_array()?;
-        let text = |value: Value<'_>, key: &str| Some(value.get(key)?.as_str()?.text().to_owned());
-        let refused = refusals
-            .next()
-            .and_then(|last| Some((text(last, "decision")?, text(last, "session")?, text(last, "decision_id")?)));
-        Some(Recorded { passed: u64::try_from(passed).ok()?, refused })
+        let RefusedCalls { refusals, passed } = interlock_wire::read(&told.body).ok()?;
+        let refused = refusals.into_iter().next();
+        let refused = refused.and_then(|last| Some((last.decision, last.session?, last.decision_id)));
+        Some(Recorded { passed, refused })
     }
 }
 

@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use interlock_core::call::Family;
 use interlock_core::display;
-use interlock_core::json::{Value, quote};
 use interlock_core::places::is_beneath;
 use interlock_core::rule::CommandPattern;
 use interlock_hosts::Host;
 use interlock_runtime::paths;
+use interlock_wire::{AllowRequest, Allowance, CallDecision, DisallowRequest, Run, write};
 
 use super::refusals::{Refused, Shell, agent_of, of_agent};
 use super::{Agents, Known, Teller, agents_json, all_known, loud, parse_seconds};
@@ -22,7 +22,7 @@ use crate::client::{Client, ServerArguments, encode, inert_json};
 use crate::hook::parse_host;
 use crate::prefix::is_whole;
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{Table, cell, member, scalar};
+use crate::table::{Table, cell};
 use crate::{Fault, Outcome, moment, print};
 
 /// How many refusals of an agent a pattern is tried on.
@@ -95,8 +95,8 @@ pub(crate) fn run(arguments: &AllowArguments) -> Result<Outcome, Fault> {
         return remove(&client, id, arguments);
     }
     let asked = match &arguments.decision {
-        Some(id) => AllowRequest::of_decision(&client, id, arguments)?,
-        None => AllowRequest::of_project(&client, arguments)?,
+        Some(id) => WantedAllowance::of_decision(&client, id, arguments)?,
+        None => WantedAllowance::of_project(&client, arguments)?,
     };
     let teller = Teller { json: arguments.server.json };
     teller.say(&asked.preview(&client)?)?;
@@ -108,8 +108,8 @@ pub(crate) fn run(arguments: &AllowArguments) -> Result<Outcome, Fault> {
         for tool in &asked.tools {
             let answer = client.post(&agent.path("/allow"), &asked.body(*tool, arguments))?;
             if !arguments.server.json {
-                let document = answer.document()?;
-                let id = member(document.root(), "allowance_id", 80);
+                let Allowance { allowance_id, .. } = answer.read()?;
+                let id = cell(&allowance_id, 80);
                 let allowed = format!("{GOOD}ALLOWED{RESET} {}: {}, {}\n", agent.name(), asked.what(), asked.scope);
                 print(format!("{allowed}{FAINT}undo: interlock allow --remove {id}{RESET}\n").as_bytes())?;
             }
@@ -123,7 +123,7 @@ pub(crate) fn run(arguments: &AllowArguments) -> Result<Outcome, Fault> {
 }
 
 /// What is to be allowed.
-struct AllowRequest {
+struct WantedAllowance {
     agents: Vec<Known>,
     decision: Option<Refused>,
     /// The families an allowance is made for; nothing is that of the decision.
@@ -135,8 +135,8 @@ struct AllowRequest {
     in_session: bool,
 }
 
-impl AllowRequest {
-    fn of_decision(client: &Client, id: &str, arguments: &AllowArguments) -> Result<AllowRequest, Fault> {
+impl WantedAllowance {
+    fn of_decision(client: &Client, id: &str, arguments: &AllowArguments) -> Result<WantedAllowance, Fault> {
         if !is_whole(id, "dec_") {
             let what = format!("`{}` is not the id of a decision", display(id));
             let next = "an id is `dec_` and 32 digits: refusals end in it, and `interlock review` shows it; a tool as \
@@ -148,25 +148,24 @@ impl AllowRequest {
         let answer = answer.map_err(|fault| {
             if fault.code.as_deref() == Some("INTERLOCK-EXECUTION-003") { fault.and_then_do(next) } else { fault }
         })?;
-        let document = answer.document()?;
-        let root = document.root();
+        let decision: CallDecision = answer.read()?;
         let unknown = || Fault::new("the server's answer is none that this version understands");
-        let ruling = root.get("ruling").ok_or_else(unknown)?;
-        if scalar(ruling, "door").is_some() {
+        if decision.ruling.door.is_some() {
             let what = "that is a decision on a request at the gate, not on a tool call of a coding agent";
             let next = "what waits for a person is decided with `interlock approvals`";
             return Err(Fault::new(what).and_then_do(next).refused());
         }
-        let agent = agent_of(root).ok_or_else(unknown)?;
-        let refused = Refused::read(ruling, &agent).ok_or_else(unknown)?;
-        if scalar(ruling, "decision").is_some_and(|decision| decision == "APPROVED" || decision == "CORRECTED") {
+        let agent = agent_of(&decision).ok_or_else(unknown)?;
+        let ruled = decision.ruling.decision.clone();
+        let refused = Refused::of(decision.ruling, &agent).ok_or_else(unknown)?;
+        if ruled == "APPROVED" || ruled == "CORRECTED" {
             return Err(Fault::new("that call was allowed, so there is nothing to allow").and_then_do(next).refused());
         }
         if let Some(reason) = refused.firm() {
             let next = format!("`interlock explain {}` says what to do", refused.code);
             return Err(Fault::new(format!("an allowance would not help: {reason}")).and_then_do(next).refused());
         }
-        let asked = AllowRequest {
+        let asked = WantedAllowance {
             agents: vec![agent],
             tools: vec![None],
             command: read_command(arguments)?,
@@ -179,12 +178,12 @@ impl AllowRequest {
         Ok(asked)
     }
 
-    fn of_project(client: &Client, arguments: &AllowArguments) -> Result<AllowRequest, Fault> {
+    fn of_project(client: &Client, arguments: &AllowArguments) -> Result<WantedAllowance, Fault> {
         let agents = agents(client, arguments)?;
         let path = read_path(arguments)?;
         // An edit is an edit by whichever tool.
         let tools = if path.is_some() { vec![Family::Edit, Family::Write] } else { vec![Family::Bash] };
-        Ok(AllowRequest {
+        Ok(WantedAllowance {
             agents: agents.list,
             decision: None,
             tools: tools.into_iter().map(Some).collect(),
@@ -291,20 +290,17 @@ impl AllowRequest {
     }
 
     fn body(&self, tool: Option<Family>, arguments: &AllowArguments) -> String {
-        let text = |name: &str, text: Option<&str>| text.map(|text| format!("{}:{}", quote(name), quote(text)));
-        let decision = self.decision.as_ref().map(|decision| decision.decision_id.as_str());
-        let members = [
-            text("decision_id", decision),
-            text("tool", tool.map(Family::as_str)),
-            text("command", self.command.as_ref().map(|(text, _)| text.as_str())),
-            text("path", self.path.as_deref()),
-            arguments.seconds.map(|seconds| format!("\"seconds\":{seconds}")),
+        write(&AllowRequest {
+            decision_id: self.decision.as_ref().map(|decision| decision.decision_id.clone()),
+            tool: tool.map(|tool| tool.as_str().to_owned()),
+            command: self.command.as_ref().map(|(text, _)| text.clone()),
+            path: self.path.clone(),
+            seconds: arguments.seconds,
             // Nothing in it stands for the session of the decision.
-            arguments.session.then(|| "\"session\":\"\"".to_owned()),
-            is_once(arguments).then(|| "\"once\":true".to_owned()),
-            text("reason", arguments.reason.as_deref()),
-        ];
-        format!("{{{}}}", members.into_iter().flatten().collect::<Vec<_>>().join(","))
+            session: arguments.session.then(String::new),
+            once: is_once(arguments).then_some(true),
+            reason: arguments.reason.clone(),
+        })
     }
 }
 
@@ -359,12 +355,11 @@ fn list(client: &Client, arguments: &AllowArguments) -> Result<Outcome, Fault> {
     let (mut bodies, mut table, mut count) = (Vec::new(), Table::new(&["ALLOWANCE", "HOST", "WHAT", "FOR"]), 0);
     for agent in &agents.list {
         let answer = client.get(&agent.path(""))?;
-        let document = answer.document()?;
-        let rows = document.root().get("allowances").and_then(|rows| rows.as_array()).into_iter().flatten();
-        for row in rows {
+        let run: Run = answer.read()?;
+        for allowance in &run.allowances {
             count += 1;
-            let id = member(row, "allowance_id", 80);
-            table.row(vec![id, agent.host.to_string(), what_of(row), scope_of(row)]);
+            let id = cell(&allowance.allowance_id, 80);
+            table.row(vec![id, agent.host.to_string(), what_of(allowance), scope_of(allowance)]);
         }
         bodies.push(answer.body);
     }
@@ -379,19 +374,19 @@ fn list(client: &Client, arguments: &AllowArguments) -> Result<Outcome, Fault> {
     Ok(Outcome::Clean)
 }
 
-fn what_of(row: Value<'_>) -> String {
-    let tool = member(row, "tool", 24);
-    match (scalar(row, "command"), scalar(row, "path")) {
-        (Some(command), _) => format!("{tool} `{}`", cell(&command, 60)),
-        (None, Some(path)) => format!("{tool} {}", cell(&path, 60)),
-        (None, None) => format!("{tool}, the call of {}", member(row, "decision_id", 40)),
+fn what_of(allowance: &Allowance) -> String {
+    let tool = cell(&allowance.tool, 24);
+    match (&allowance.command, &allowance.path) {
+        (Some(command), _) => format!("{tool} `{}`", cell(command, 60)),
+        (None, Some(path)) => format!("{tool} {}", cell(path, 60)),
+        (None, None) => format!("{tool}, the call of {}", cell(&allowance.decision_id, 40)),
     }
 }
 
-fn scope_of(row: Value<'_>) -> String {
-    let until = scalar(row, "until").map(|until| format!("until {}", cell(&moment::short(&until), 20)));
-    let session = row.get("session").is_some().then(|| "one session".to_owned());
-    let once = (scalar(row, "once").as_deref() == Some("true")).then(|| "one call".to_owned());
+fn scope_of(allowance: &Allowance) -> String {
+    let until = allowance.until.as_ref().map(|until| format!("until {}", cell(&moment::short(until), 20)));
+    let session = allowance.session.is_some().then(|| "one session".to_owned());
+    let once = allowance.once.then(|| "one call".to_owned());
     let parts: Vec<String> = [once, session, until].into_iter().flatten().collect();
     if parts.is_empty() { "the project".to_owned() } else { parts.join(", ") }
 }
@@ -407,11 +402,9 @@ fn remove(client: &Client, given: &str, arguments: &AllowArguments) -> Result<Ou
     let beginning = format!("allow_{beginning}");
     let mut found = Vec::new();
     for agent in all_known(client)? {
-        let answer = client.get(&agent.path(""))?;
-        let document = answer.document()?;
-        let rows = document.root().get("allowances").and_then(|rows| rows.as_array()).into_iter().flatten();
-        let ids = rows.filter_map(|row| Some((scalar(row, "allowance_id")?, what_of(row))));
-        found.extend(ids.filter(|(id, _)| id.starts_with(&beginning)).map(|(id, what)| (agent.clone(), id, what)));
+        let run: Run = client.get(&agent.path(""))?.read()?;
+        let alike = run.allowances.iter().filter(|known| known.allowance_id.starts_with(&beginning));
+        found.extend(alike.map(|known| (agent.clone(), known.allowance_id.clone(), what_of(known))));
     }
     let [(agent, id, what)] = found.as_slice() else {
         let what = match found.len() {
@@ -420,7 +413,7 @@ fn remove(client: &Client, given: &str, arguments: &AllowArguments) -> Result<Ou
         };
         return Err(Fault::new(what).and_then_do("`interlock allow --list` shows the ids").refused());
     };
-    let answer = client.post(&agent.path("/disallow"), &format!("{{\"allowance_id\":{}}}", quote(id)))?;
+    let answer = client.post(&agent.path("/disallow"), &write(&DisallowRequest { allowance_id: id.clone() }))?;
     let output =
         if arguments.server.json { answer.json() } else { format!("{GOOD}REMOVED{RESET} {}: {what}\n", agent.name()) };
     print(output.as_bytes())?;

@@ -28,17 +28,17 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use interlock_core::json::{Value, quote};
+use interlock_core::json::quote;
 use interlock_core::rule::shell_quoted;
 use interlock_core::visible;
 use interlock_hosts::Host;
 use interlock_hosts::settings::{Base, Part, Scope, places, uninstall};
 use interlock_runtime::coding_agents::{Known as KnownThere, agent_id, project_of};
+use interlock_wire::{Agent, AgentPage};
 
 use crate::client::{Client, encode, inert_json, with_query};
 use crate::hook::parse_host;
 use crate::style::{BAD, RESET};
-use crate::table::scalar;
 use crate::{Fault, print};
 
 /// How many pages of agents are looked through.
@@ -96,11 +96,9 @@ fn all_known(client: &Client) -> Result<Vec<Known>, Fault> {
     for _ in 0..PAGES_MAX {
         let paged = [("limit", Some("1000".to_owned())), ("cursor", cursor.take())];
         let answer = client.get(&with_query("/agents", &paged))?;
-        let document = answer.document()?;
-        let rows = document.root().get("agents").and_then(|rows| rows.as_array());
-        let rows = rows.ok_or_else(|| Fault::new("the server's answer has no `agents`"))?;
-        found.extend(rows.filter_map(known));
-        cursor = scalar(document.root(), "next_cursor");
+        let page: AgentPage = answer.read()?;
+        found.extend(page.agents.into_iter().filter_map(known));
+        cursor = page.next_cursor;
         if cursor.is_none() {
             return Ok(found);
         }
@@ -109,11 +107,10 @@ fn all_known(client: &Client) -> Result<Vec<Known>, Fault> {
 }
 
 /// A coding agent's id follows from host and project; whoever only says so is somebody else.
-fn known(row: Value<'_>) -> Option<Known> {
-    let host = Host::parse(&scalar(row, "framework")?)?;
-    let enforced = scalar(row, "mode").as_deref() == Some("enforce");
-    let known = Known { enforced, ..Known::new(host, &scalar(row, "description")?) };
-    (scalar(row, "agent_id")? == known.agent_id).then_some(known)
+fn known(agent: Agent) -> Option<Known> {
+    let host = Host::parse(&agent.framework?)?;
+    let known = Known { enforced: agent.mode == "enforce", ..Known::new(host, &agent.description?) };
+    (agent.agent_id == known.agent_id).then_some(known)
 }
 
 impl Agents {
@@ -159,8 +156,7 @@ impl Agents {
                 None => Host::ALL.into_iter().filter(|host| is_installed(*host, &agents.project)).collect(),
             };
             for host in hosts {
-                let body = format!("{{\"host\":{},\"project\":{}}}", quote(host.as_str()), quote(&agents.project));
-                client.post("/runs", &body)?;
+                client.post("/runs", &mode::start_body(host.as_str(), &agents.project, None, None))?;
                 agents.list.push(Known::new(host, &agents.project));
             }
         }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::json::{Value, quote};
+use interlock_wire::{RawJson, Run, StartRequest, write};
 
 use super::{Agents, ProjectArguments, agents_json, all_known, shell_word};
 use crate::client::{Client, ServerArguments, encode, reason_body};
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{cell, member, scalar};
+use crate::table::cell;
 use crate::{Fault, Outcome, moment, print};
 
 #[derive(Debug, Args)]
@@ -66,15 +66,15 @@ pub(crate) fn run(arguments: &ModeArguments, wanted: Wanted) -> Result<Outcome, 
     for agent in &agents.list {
         client.post(&format!("/agents/{}/{}", encode(&agent.agent_id), wanted.word()), &reason)?;
         let mut answer = client.get(&agent.path(""))?;
-        let frozen = scalar(answer.document()?.root(), "frozen");
+        let Run { frozen, .. }: Run = answer.read()?;
         if let (Wanted::Enforce, Some(_)) = (wanted, &frozen) {
             client.post(&agent.path("/thaw"), &reason)?;
             answer = client.get(&agent.path(""))?;
         }
         let thawed = frozen.filter(|_| wanted == Wanted::Enforce);
-        let document = answer.document()?;
-        holds &= scalar(document.root(), "mode").as_deref() == Some(wanted.word());
-        out.push_str(&shown(document.root(), &agent.name(), wanted, thawed.as_deref()));
+        let run: Run = answer.read()?;
+        holds &= run.mode == wanted.word();
+        out.push_str(&shown(&run, &agent.name(), wanted, thawed.as_deref()));
         bodies.push(answer.body);
     }
     if arguments.server.json {
@@ -93,10 +93,8 @@ fn undo_place(project: &str) -> Option<String> {
 }
 
 /// What holds for one agent now.
-fn shown(run: Value<'_>, name: &str, wanted: Wanted, thawed: Option<&str>) -> String {
-    let mode = scalar(run, "mode").unwrap_or_default();
-    let paused = scalar(run, "paused_until");
-    let mut out = match (wanted, mode.as_str(), &paused) {
+fn shown(run: &Run, name: &str, wanted: Wanted, thawed: Option<&str>) -> String {
+    let mut out = match (wanted, run.mode.as_str(), &run.paused_until) {
         (Wanted::Enforce, "enforce", _) => format!("{GOOD}ENFORCED{RESET} {name}: refusals hold\n"),
         (Wanted::Enforce, _, Some(until)) => format!(
             "{BAD}PAUSED{RESET} {name}: refusals hold from {} on; `interlock pause 0m` ends the pause now\n",
@@ -113,14 +111,18 @@ fn shown(run: Value<'_>, name: &str, wanted: Wanted, thawed: Option<&str>) -> St
     if let Some(why) = thawed {
         let _ = writeln!(out, "  it was frozen and is thawed: {}", cell(why, 160));
     }
-    if let Some(run) = run.get("run").filter(|run| run.get("state").is_some()) {
-        let _ = writeln!(out, "  workflow {}, in {}", member(run, "workflow", 60), member(run, "state", 60));
+    if let Some(run) = &run.run {
+        let _ = writeln!(out, "  workflow {}, in {}", cell(&run.workflow, 60), cell(&run.state, 60));
     }
     out
 }
 
 /// The body that makes a host known in a project, with a workflow if there is one.
-pub(super) fn start_body(host: &str, project: &str, workflow: &str, session: Option<&str>) -> String {
-    let session = session.map_or_else(String::new, |session| format!(",\"session\":{}", quote(session)));
-    format!("{{\"host\":{},\"project\":{},\"workflow\":{workflow}{session}}}", quote(host), quote(project))
+pub(super) fn start_body(host: &str, project: &str, workflow: Option<&str>, session: Option<&str>) -> String {
+    write(&StartRequest {
+        host: host.to_owned(),
+        project: project.to_owned(),
+        workflow: workflow.map(|workflow| RawJson::written(workflow.to_owned())),
+        session: session.map(str::to_owned),
+    })
 }

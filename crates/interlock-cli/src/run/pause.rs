@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::json::quote;
+use interlock_wire::{PauseRequest, Run, write};
 
 use super::{Agents, ProjectArguments, agents_json, all_known, loud, parse_seconds};
 use crate::client::{Client, ServerArguments};
 use crate::style::{FAINT, GOOD, RESET};
-use crate::table::{cell, scalar};
+use crate::table::cell;
 use crate::{Fault, Outcome, moment, print};
 
 /// The longest pause, in seconds; the server has the same.
@@ -49,17 +49,16 @@ pub(crate) fn run(arguments: &PauseArguments) -> Result<Outcome, Fault> {
         Agents::find(&client, &arguments.project)?
     };
     let agents = agents.or_none()?;
-    let reason = arguments.reason.as_ref().map_or_else(String::new, |reason| format!(",\"reason\":{}", quote(reason)));
-    let body = format!("{{\"seconds\":{}{reason}}}", arguments.seconds);
+    let body = write(&PauseRequest { seconds: arguments.seconds, reason: arguments.reason.clone() });
     let (mut bodies, mut out) = (Vec::new(), String::new());
     for agent in &agents.list {
         let answer = client.post(&agent.path("/pause"), &body)?;
-        let root = answer.document()?;
-        let _ = match scalar(root.root(), "paused_until") {
+        let run: Run = answer.read()?;
+        let _ = match &run.paused_until {
             Some(until) => {
-                writeln!(out, "{} {} until {} UTC", loud("PAUSED"), agent.name(), cell(&moment::short(&until), 20))
+                writeln!(out, "{} {} until {} UTC", loud("PAUSED"), agent.name(), cell(&moment::short(until), 20))
             }
-            None if scalar(root.root(), "mode").as_deref() == Some("enforce") => {
+            None if run.mode == "enforce" => {
                 writeln!(out, "{GOOD}NOT PAUSED{RESET} {}: refusals hold", agent.name())
             }
             None => writeln!(

@@ -4,18 +4,18 @@
 use std::path::Path;
 
 use interlock_core::call::{Call, Effect, Family};
-use interlock_core::json::{Json, Value};
+use interlock_core::json::{self, Json, Limits};
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
 use interlock_hosts::{Host, recorded_call};
 use interlock_runtime::git_config::programs;
 use interlock_runtime::paths;
 use interlock_verifiers::shell::{Setting, SimpleCommand, Words, covers, examine};
+use interlock_wire::{CallDecision, RefusedCall, RefusedCalls};
 
 use super::Known;
 use crate::Fault;
 use crate::client::Client;
-use crate::table::scalar;
 
 /// The shipped rules that an allowance can answer for.
 const LIFTED: [&str; 3] = ["secrets", "arms", "egress"];
@@ -52,35 +52,28 @@ pub(super) struct Refused {
 /// The refusals of an agent, newest first, and how many calls passed meanwhile.
 pub(super) fn of_agent(client: &Client, agent: &Known, limit: usize) -> Result<(Vec<Refused>, u64), Fault> {
     let answer = client.get(&agent.path(&format!("/refusals?limit={limit}")))?;
-    let document = answer.document()?;
-    let root = document.root();
-    let rows = root.get("refusals").and_then(|rows| rows.as_array());
-    let rows = rows.ok_or_else(|| Fault::new("the server's answer has no `refusals`"))?;
-    let passed = scalar(root, "passed").and_then(|passed| passed.parse().ok()).unwrap_or(0);
-    Ok((rows.filter_map(|row| Refused::read(row, agent)).collect(), passed))
-}
-
-fn texts(row: Value<'_>, key: &str) -> Vec<String> {
-    let list = row.get(key).and_then(|list| list.as_array()).into_iter().flatten();
-    list.filter_map(|item| item.as_str().map(|text| text.text().to_owned())).collect()
+    let RefusedCalls { refusals, passed } = answer.read()?;
+    Ok((refusals.into_iter().filter_map(|row| Refused::of(row, agent)).collect(), passed))
 }
 
 impl Refused {
-    pub(super) fn read(row: Value<'_>, agent: &Known) -> Option<Refused> {
-        let tool = scalar(row, "tool")?;
-        let call = row.get("input").map(|input| recorded_call(agent.host, &tool, Json::of(input)));
-        let text = |key: &str| scalar(row, key).unwrap_or_default();
+    pub(super) fn of(row: RefusedCall, agent: &Known) -> Option<Refused> {
+        let tool = row.tool?;
+        let input = row.input.and_then(|input| {
+            let document = json::parse(input.text(), &Limits::STATE).ok()?;
+            Some(Json::of(document.root()))
+        });
         Some(Refused {
             agent: agent.clone(),
-            decision_id: scalar(row, "decision_id")?,
-            at: text("at"),
-            session: text("session"),
-            code: text("code"),
-            message: text("message"),
-            rules: texts(row, "rules"),
-            effects: texts(row, "effects"),
+            decision_id: row.decision_id,
+            at: row.at,
+            session: row.session.unwrap_or_default(),
+            code: row.code.unwrap_or_default(),
+            message: row.message.unwrap_or_default(),
+            rules: row.rules,
+            effects: row.effects,
+            call: input.map(|input| recorded_call(agent.host, &tool, input)),
             tool,
-            call,
         })
     }
 
@@ -244,8 +237,9 @@ fn is_plain(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./:=@%+,-".contains(&byte))
 }
 
-/// The agent an answer is about.
-pub(super) fn agent_of(row: Value<'_>) -> Option<Known> {
-    let host = Host::parse(&scalar(row, "host")?)?;
-    Some(Known { agent_id: scalar(row, "agent_id")?, host, project: scalar(row, "project")?, enforced: false })
+/// The agent a decision is about.
+pub(super) fn agent_of(decision: &CallDecision) -> Option<Known> {
+    let host = Host::parse(decision.host.as_deref()?)?;
+    let (agent_id, project) = (decision.agent_id.clone(), decision.project.clone()?);
+    Some(Known { agent_id, host, project, enforced: false })
 }

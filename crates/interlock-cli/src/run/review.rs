@@ -9,12 +9,13 @@ use clap::Args;
 use interlock_core::action::AgentKind;
 use interlock_core::call::Family;
 use interlock_core::json::quote;
+use interlock_wire::Agent;
 
 use super::refusals::{Refused, Shell, of_agent};
 use super::{Agents, Known, ProjectArguments, shell_word};
 use crate::client::{Client, ServerArguments, encode, inert_json};
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{cell, scalar};
+use crate::table::cell;
 use crate::{Fault, Outcome, moment, print};
 
 /// How many refusals of an agent are looked at.
@@ -77,10 +78,9 @@ pub(crate) fn run(arguments: &ReviewArguments) -> Result<Outcome, Fault> {
 /// What trust an agent has lost, and how a person restores it.
 fn fallen_trust(client: &Client, agent: &Known) -> Result<String, Fault> {
     let answer = client.get(&format!("/agents/{}", encode(&agent.agent_id)))?;
-    let document = answer.document()?;
-    let level = scalar(document.root(), "trust_level").and_then(|level| level.parse::<u8>().ok());
+    let Agent { trust_level: level, .. } = answer.read()?;
     let begun = u8::from(AgentKind::Autonomous.trust());
-    Ok(match level.filter(|level| *level < begun) {
+    Ok(match Some(level).filter(|level| *level < begun) {
         Some(level) => format!(
             "\n{BAD}TRUST {level}{RESET} in {}: it fell by itself\n        {FAINT}why{RESET}      interlock activity \
              --agent {}\n        {FAINT}restore{RESET}  interlock agents trust {} {begun}\n",

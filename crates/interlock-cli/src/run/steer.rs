@@ -3,14 +3,15 @@
 use std::fmt::Write;
 
 use clap::Args;
-use interlock_core::json::{Content, Value, quote};
+use interlock_core::json::quote;
+use interlock_wire::{ForceRequest, Run, RunState, WayOut, write};
 
 use super::mode::start_body;
 use super::{Agents, Known, ProjectArguments, agents_json};
 use crate::client::{Answer, Client, ServerArguments, encode, reason_body};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{block, cell, member, scalar};
+use crate::table::{block_of, cell};
 use crate::workflow::Source;
 use crate::{Fault, Outcome, moment, print};
 
@@ -91,7 +92,7 @@ pub(crate) fn start(arguments: &StartArguments) -> Result<Outcome, Fault> {
     }
     let agents = Agents::find_or_enrol(&client, &arguments.project)?;
     each(&agents, arguments.server.json, |agent| {
-        let body = start_body(agent.host.as_str(), &agent.project, &workflow, arguments.session.as_deref());
+        let body = start_body(agent.host.as_str(), &agent.project, Some(&workflow), arguments.session.as_deref());
         Ok((client.post("/runs", &body)?, "STARTED"))
     })
 }
@@ -104,21 +105,20 @@ pub(crate) fn status(arguments: &StatusArguments) -> Result<Outcome, Fault> {
 
 pub(crate) fn force(arguments: &ForceArguments) -> Result<Outcome, Fault> {
     let ForceArguments { state, steer } = arguments;
-    let reason = steer.reason.as_ref().map_or_else(String::new, |reason| format!(",\"reason\":{}", quote(reason)));
-    let body = format!("{{\"state\":{}{reason}}}", quote(state));
-    let wanted = |run: Value<'_>| run.get("run").is_some_and(|run| scalar(run, "state").is_some());
+    let body = write(&ForceRequest { state: state.clone(), reason: steer.reason.clone() });
+    let wanted = |run: &Run| run.run.is_some();
     steered(steer, "/force", &body, "FORCED", "no workflow runs there", wanted)
 }
 
 pub(crate) fn stop(arguments: &SteerArguments) -> Result<Outcome, Fault> {
     let body = reason_body(arguments.reason.as_deref());
-    let wanted = |run: Value<'_>| run.get("run").is_some_and(|run| scalar(run, "is_final").as_deref() == Some("false"));
+    let wanted = |run: &Run| run.run.as_ref().is_some_and(|run| !run.is_final);
     steered(arguments, "/stop", &body, "STOPPED", "no workflow runs there", wanted)
 }
 
 pub(crate) fn thaw(arguments: &SteerArguments) -> Result<Outcome, Fault> {
     let body = reason_body(arguments.reason.as_deref());
-    let wanted = |run: Value<'_>| run.get("frozen").is_some();
+    let wanted = |run: &Run| run.frozen.is_some();
     steered(arguments, "/thaw", &body, "THAWED", "nothing is frozen there", wanted)
 }
 
@@ -129,13 +129,13 @@ fn steered(
     body: &str,
     done: &'static str,
     none: &str,
-    wanted: impl Fn(Value<'_>) -> bool,
+    wanted: impl Fn(&Run) -> bool,
 ) -> Result<Outcome, Fault> {
     let client = Client::open_or_start(&arguments.server)?;
     let mut agents = Agents::find(&client, &arguments.project)?.or_none()?;
     let mut chosen = Vec::new();
     for agent in agents.list {
-        if wanted(client.get(&agent.path(""))?.document()?.root()) {
+        if wanted(&client.get(&agent.path(""))?.read()?) {
             chosen.push(agent);
         }
     }
@@ -162,7 +162,7 @@ fn each(
     for agent in &agents.list {
         let (answer, done) = ask(agent)?;
         if !json {
-            print(run_text(answer.document()?.root(), agent, done).as_bytes())?;
+            print(run_text(&answer.read()?, agent, done).as_bytes())?;
         }
         bodies.push(answer.body);
     }
@@ -173,68 +173,54 @@ fn each(
 }
 
 /// Where an agent stands, on one screen.
-pub(super) fn run_text(answer: Value<'_>, agent: &Known, done: &str) -> String {
+pub(super) fn run_text(run: &Run, agent: &Known, done: &str) -> String {
     let done = if done.is_empty() { String::new() } else { format!("{GOOD}{done}{RESET} ") };
     let mut out = format!("{done}{}\n", agent.name());
-    let paused = scalar(answer, "paused_until");
-    let mode = match (scalar(answer, "mode").as_deref(), &paused) {
+    let mode = match (run.mode.as_str(), &run.paused_until) {
         (_, Some(until)) => format!("{BAD}paused{RESET} until {} UTC", cell(&moment::short(until), 20)),
-        (Some("enforce"), None) => "enforce: refusals hold".to_owned(),
+        ("enforce", None) => "enforce: refusals hold".to_owned(),
         (_, None) => format!("{BAD}observe{RESET}: refusals are only shown; `interlock enforce` lets them hold"),
     };
     let _ = writeln!(out, "  mode        {mode}");
-    if scalar(answer, "frozen").is_some() {
-        let why = member(answer, "frozen", 120);
+    if let Some(why) = &run.frozen {
+        let why = cell(why, 120);
         let _ = writeln!(out, "  {BAD}frozen{RESET}      {why}\n              `interlock workflow thaw` lets it go on");
     }
-    match answer.get("run").filter(|run| scalar(*run, "state").is_some()) {
-        Some(run) => out.push_str(&position_text(run)),
+    match &run.run {
+        Some(state) => out.push_str(&position_text(state)),
         None => out.push_str("  workflow    none; `interlock workflow start FILE` puts one in force\n"),
     }
-    let _ = writeln!(out, "  open calls  {}", member(answer, "open_calls", 12));
-    let allowances = answer.get("allowances").and_then(|list| list.as_array()).map_or(0, Iterator::count);
+    let _ = writeln!(out, "  open calls  {}", run.open_calls);
+    let allowances = run.allowances.len();
     let hint = if allowances == 0 { "" } else { "; `interlock allow --list` shows them" };
     let _ = writeln!(out, "  allowances  {allowances}{hint}");
     out
 }
 
-fn position_text(run: Value<'_>) -> String {
-    let mut out =
-        format!("  workflow    {}  {FAINT}{}{RESET}\n", member(run, "workflow", 60), member(run, "run_id", 48));
-    let ended = scalar(run, "outcome").map(|outcome| format!(", ended: {}", cell(&outcome, 20)));
-    let _ = writeln!(out, "  state       {}{}", member(run, "state", 60), ended.unwrap_or_default());
-    let left = scalar(run, "iterations_left").map(|left| format!(", {} left", cell(&left, 12)));
-    let _ = writeln!(out, "  tool calls  {} in this state{}", member(run, "iterations", 12), left.unwrap_or_default());
-    let tools = match run.get("allowed_tools").and_then(|tools| tools.as_array()) {
+fn position_text(run: &RunState) -> String {
+    let mut out = format!("  workflow    {}  {FAINT}{}{RESET}\n", cell(&run.workflow, 60), cell(&run.run_id, 48));
+    let ended = run.outcome.as_ref().map(|outcome| format!(", ended: {}", cell(outcome, 20)));
+    let _ = writeln!(out, "  state       {}{}", cell(&run.state, 60), ended.unwrap_or_default());
+    let left = run.iterations_left.map(|left| format!(", {left} left"));
+    let _ = writeln!(out, "  tool calls  {} in this state{}", run.iterations, left.unwrap_or_default());
+    let names =
+        |list: &[String], columns: usize| list.iter().map(|name| cell(name, columns)).collect::<Vec<_>>().join(", ");
+    let tools = match run.allowed_tools.as_deref() {
         None => "all".to_owned(),
-        Some(tools) => {
-            let names: Vec<String> = tools.filter_map(|it| it.as_str().map(|it| cell(it.text(), 40))).collect();
-            if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-        }
+        Some([]) => "none".to_owned(),
+        Some(tools) => names(tools, 40),
     };
     let _ = writeln!(out, "  tools       {tools}");
-    if scalar(run, "pending_approval").is_some() {
-        let id = member(run, "pending_approval", 60);
-        let _ = writeln!(out, "  {BAD}waits for{RESET}   a person: interlock approvals show {id}");
+    if let Some(id) = &run.pending_approval {
+        let _ = writeln!(out, "  {BAD}waits for{RESET}   a person: interlock approvals show {}", cell(id, 60));
     }
-    let ways = run.get("transitions").and_then(|ways| ways.as_array()).into_iter().flatten();
-    for way in ways {
-        let unmet: Vec<String> = way
-            .get("unmet")
-            .and_then(|unmet| unmet.as_array())
-            .into_iter()
-            .flatten()
-            .filter_map(|guard| guard.as_str().map(|guard| cell(guard.text(), 60)))
-            .collect();
-        let unmet = if unmet.is_empty() { String::new() } else { format!(", not yet met: {}", unmet.join(", ")) };
-        let asks = if scalar(way, "requires_approval").as_deref() == Some("true") { ", a person agrees" } else { "" };
-        let (event, target) = (member(way, "event", 40), member(way, "target", 40));
-        let _ = writeln!(out, "  way out     {event} -> {target}{unmet}{asks}");
+    for WayOut { event, target, unmet, requires_approval } in &run.transitions {
+        let unmet = if unmet.is_empty() { String::new() } else { format!(", not yet met: {}", names(unmet, 60)) };
+        let asks = if *requires_approval { ", a person agrees" } else { "" };
+        let _ = writeln!(out, "  way out     {} -> {}{unmet}{asks}", cell(event, 40), cell(target, 40));
     }
-    let is_filled =
-        |context: &Value<'_>| !matches!(context.content(), Some(Content::Object(members)) if members.len() == 0);
-    if let Some(context) = run.get("context").filter(is_filled) {
-        let _ = write!(out, "  context\n{}", block(context, false).0);
+    if run.context.text() != "{}" {
+        let _ = write!(out, "  context\n{}", block_of(run.context.text(), false).0);
     }
     out
 }

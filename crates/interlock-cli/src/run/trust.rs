@@ -8,12 +8,13 @@ use std::fs;
 use std::path::Path;
 
 use clap::Args;
-use interlock_core::call::Effect;
-use interlock_core::json::quote;
+use interlock_core::call::{Effect, Family};
 use interlock_core::places::{PROJECT_SETTINGS, WORKFLOW_FILES};
 use interlock_core::rule::CommandPattern;
 use interlock_core::visible;
-use interlock_core::workflow::{StateKind, Workflow, analyse};
+use interlock_core::workflow::{StateKind, Workflow};
+use interlock_wire::{AllowRequest, Run, write};
+use interlock_workflow::analyse;
 
 use super::mode::start_body;
 use super::refusals::{Shell, worst};
@@ -22,7 +23,7 @@ use super::{Agents, Known, ProjectArguments, Teller, agents_json};
 use crate::client::{Client, ServerArguments};
 use crate::input::Inputs;
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{Table, cell, member, scalar};
+use crate::table::{Table, cell};
 use crate::workflow::{Source, judge};
 use crate::{Fault, Outcome, print};
 
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<Outcome, Fault> {
         let answer = if *is_in_force {
             client.get(&agent.path(""))?
         } else {
-            let body = start_body(agent.host.as_str(), &agent.project, workflow.text(), None);
+            let body = start_body(agent.host.as_str(), &agent.project, Some(workflow.text()), None);
             client.post("/runs", &body)?
         };
         if arguments.allow_commands {
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &TrustArguments) -> Result<Outcome, Fault> {
         }
         if !arguments.server.json {
             let done = if *is_in_force { "IN FORCE ALREADY" } else { "ACCEPTED" };
-            print(run_text(answer.document()?.root(), agent, done).as_bytes())?;
+            print(run_text(&answer.read()?, agent, done).as_bytes())?;
         }
         bodies.push(answer.body);
     }
@@ -225,20 +226,17 @@ struct Standing {
 fn standing(client: &Client, agents: &Agents, workflow: &Workflow) -> Result<Standing, Fault> {
     let (mut text, mut in_force) = (String::new(), Vec::new());
     for agent in &agents.list {
-        let answer = client.get(&agent.path(""))?;
-        let document = answer.document()?;
-        let (root, name) = (document.root(), agent.name());
-        let digest = scalar(root, "workflow_digest");
-        let run = root.get("run").filter(|run| scalar(*run, "is_final").as_deref() == Some("false"));
+        let Run { workflow_digest: digest, run, .. }: Run = client.get(&agent.path(""))?.read()?;
+        let (name, run) = (agent.name(), run.filter(|run| !run.is_final));
         let same = digest.as_deref() == Some(workflow.digest().to_string().as_str());
-        let _ = match (run, same) {
+        let _ = match (&run, same) {
             (Some(_), true) => writeln!(text, "{GOOD}the same{RESET} as what is in force for {name}"),
             (Some(run), false) => writeln!(
                 text,
                 "{BAD}differs{RESET} from what is in force for {name}: {}, in the state {}; that run ends\n  {FAINT}in \
                  force {}{RESET}",
-                member(run, "workflow", 60),
-                member(run, "state", 60),
+                cell(&run.workflow, 60),
+                cell(&run.state, 60),
                 cell(digest.as_deref().unwrap_or(""), 80)
             ),
             (None, _) => writeln!(text, "no workflow is in force for {name}"),
@@ -249,15 +247,17 @@ fn standing(client: &Client, agents: &Agents, workflow: &Workflow) -> Result<Sta
 }
 
 fn allow(client: &Client, agent: &Known, asked: &[Command], teller: &Teller) -> Result<(), Fault> {
-    let answer = client.get(&agent.path(""))?;
-    let document = answer.document()?;
-    let rows = document.root().get("allowances").and_then(|rows| rows.as_array()).into_iter().flatten();
-    let known: Vec<String> = rows.filter_map(|row| scalar(row, "command")).collect();
+    let run: Run = client.get(&agent.path(""))?.read()?;
+    let known: Vec<String> = run.allowances.into_iter().filter_map(|known| known.command).collect();
     for command in asked {
         let Some(pattern) = command.pattern.as_ref().filter(|pattern| !known.contains(pattern)) else { continue };
-        let reason = quote("named by the workflow that was accepted");
-        let body = format!("{{\"tool\":\"Bash\",\"command\":{},\"reason\":{reason}}}", quote(pattern));
-        client.post(&agent.path("/allow"), &body)?;
+        let body = AllowRequest {
+            tool: Some(Family::Bash.as_str().to_owned()),
+            command: Some(pattern.clone()),
+            reason: Some("named by the workflow that was accepted".to_owned()),
+            ..AllowRequest::default()
+        };
+        client.post(&agent.path("/allow"), &write(&body))?;
         teller.say(&format!("{GOOD}ALLOWED{RESET} {}: `{}`\n", agent.name(), cell(pattern, 80)))?;
     }
     Ok(())

@@ -6,8 +6,8 @@ use std::ops::Range;
 use clap::Args;
 use interlock_core::json::quote;
 use interlock_core::visible;
-use interlock_core::workflow::{Problem, Severity, analyse, locate};
 use interlock_verifiers::shell::Setting;
+use interlock_workflow::{Problem, Severity, analyse, locate};
 
 use super::{Source, judge};
 use crate::input::Inputs;

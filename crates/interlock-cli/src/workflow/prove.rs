@@ -6,7 +6,8 @@ use std::io::Write as _;
 use clap::Args;
 use interlock_core::json::quote;
 use interlock_core::visible;
-use interlock_core::workflow::{Answer, Opaque, PathStep, Proof, Property, Workflow, prove};
+use interlock_core::workflow::Workflow;
+use interlock_workflow::{Answer, Opaque, PathStep, Proof, Property, prove};
 
 use super::{Source, judge};
 use crate::input::Inputs;

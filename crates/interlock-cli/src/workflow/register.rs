@@ -1,14 +1,14 @@
 //! `interlock workflow register|list`: workflows put on record under their ids, and which there are.
 
 use clap::Args;
-use interlock_core::json::Value;
+use interlock_wire::{RawJson, RegisterRequest, RegisteredWorkflow, WorkflowPage, write};
 
 use super::Source;
 use crate::client::{Answer, Client, ServerArguments, with_query};
 use crate::input::Inputs;
 use crate::style::{FAINT, GOOD, RESET};
-use crate::table::{Table, cell, member, scalar};
-use crate::{Fault, Outcome, moment, print};
+use crate::table::{Table, cell, more, optional, time};
+use crate::{Fault, Outcome, print};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -43,23 +43,19 @@ pub(crate) struct ListArguments {
 pub(super) fn register(arguments: &RegisterArguments) -> Result<Outcome, Fault> {
     let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
     let client = Client::open_or_start(&arguments.server)?;
-    let answer = client.post("/workflows", &format!("{{\"workflow\":{}}}", workflow.text()))?;
+    let answer = client
+        .post("/workflows", &write(&RegisterRequest { workflow: RawJson::written(workflow.text().to_owned()) }))?;
     let shown = if arguments.server.json { answer.json() } else { registered_text(&answer)? };
     print(shown.as_bytes())?;
     Ok(Outcome::Clean)
 }
 
 fn registered_text(answer: &Answer) -> Result<String, Fault> {
-    let document = answer.document()?;
-    let workflow = document.root();
+    let workflow: RegisteredWorkflow = answer.read()?;
     let done = if answer.created { "REGISTERED" } else { "UNCHANGED" };
-    Ok(format!(
-        "{GOOD}{done}{RESET} {}: version {}, {} states\n  {FAINT}{}{RESET}\n",
-        member(workflow, "id", 80),
-        member(workflow, "version", 12),
-        member(workflow, "states", 12),
-        member(workflow, "digest", 80),
-    ))
+    let (version, states) = (workflow.version, workflow.states);
+    let (id, digest) = (cell(&workflow.id, 80), cell(&workflow.digest, 80));
+    Ok(format!("{GOOD}{done}{RESET} {id}: version {version}, {states} states\n  {FAINT}{digest}{RESET}\n"))
 }
 
 pub(super) fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
@@ -71,31 +67,21 @@ pub(super) fn list(arguments: &ListArguments) -> Result<Outcome, Fault> {
 }
 
 fn list_text(answer: &Answer) -> Result<String, Fault> {
-    let document = answer.document()?;
-    let workflows = document.root().get("workflows").and_then(|workflows| workflows.as_array());
-    let workflows = workflows.ok_or_else(|| Fault::new("the server's answer has no `workflows`"))?;
-    if workflows.len() == 0 {
+    let page: WorkflowPage = answer.read()?;
+    if page.workflows.is_empty() {
         return Ok("no workflows; register one: interlock workflow register FILE\n".to_owned());
     }
     let mut table = Table::new(&["ID", "VERSION", "STATES", "REGISTERED", "BY", "DIGEST", "DESCRIPTION"]);
-    for workflow in workflows {
+    for workflow in &page.workflows {
         table.row(vec![
-            member(workflow, "id", 40),
-            member(workflow, "version", 12),
-            member(workflow, "states", 8),
-            time(workflow, "registered_at"),
-            member(workflow, "registered_by", 24),
-            member(workflow, "digest", 20),
-            member(workflow, "description", 48),
+            cell(&workflow.id, 40),
+            workflow.version.to_string(),
+            workflow.states.to_string(),
+            time(&workflow.registered_at),
+            cell(&workflow.registered_by, 24),
+            cell(&workflow.digest, 20),
+            optional(workflow.description.as_deref(), 48),
         ]);
     }
-    let mut out = table.render();
-    if let Some(cursor) = scalar(document.root(), "next_cursor") {
-        out.push_str(&format!("{FAINT}more: --cursor {}{RESET}\n", cell(&cursor, 140)));
-    }
-    Ok(out)
-}
-
-fn time(object: Value<'_>, key: &str) -> String {
-    scalar(object, key).map_or_else(|| "-".to_owned(), |at| cell(&moment::short(&at), 30))
+    Ok(table.render() + &more("more", page.next_cursor.as_deref()))
 }

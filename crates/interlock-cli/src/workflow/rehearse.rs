@@ -8,10 +8,9 @@ use clap::Args;
 use interlock_core::Code;
 use interlock_core::json::{self, Json, quote};
 use interlock_core::visible;
-use interlock_core::workflow::scenario::{self, Report, Scenario, all_ways};
-use interlock_core::workflow::{
-    Context, Done, PlacePart, Refusal, Rehearsal, Source as Believed, StateKind, Workflow, document, locate,
-};
+use interlock_core::workflow::{Context, Refusal, Source as Believed, StateKind, Workflow};
+use interlock_workflow::scenario::{self, Report, Scenario, all_ways};
+use interlock_workflow::{Done, PlacePart, Rehearsal, document, locate};
 
 use super::{Source, judge};
 use crate::input::Inputs;

@@ -51,7 +51,7 @@ fn hostile_tickets_are_shown_inert() {
         json::quote("fine\nby me"),
     );
     let trust = format!(
-        r#"{{"approval_id":"appr_eeee","status":"pending","kind":"trust","agent_id":"{AGENT}","agent_name":"climber","principal_id":"p","why":"a person grants trust","trust":{{"from_level":1,"to_level":2,"justification":{},"evidence":{{"decisions":120,"approved":118,"high_risk_approved":3,"days":14}}}},"opened_at":"2026-11-15T11:57:00.000Z","expires_at":"2026-11-15T12:00:45.000Z","spent":false}}"#,
+        r#"{{"approval_id":"appr_eeee","status":"pending","kind":"trust","agent_id":"{AGENT}","agent_name":"climber","principal_id":"p","why":"a person grants trust","trust":{{"from_level":1,"to_level":2,"justification":{},"evidence":{{"rulings":120,"counted":118,"denied":2,"violations":0,"budget_exceeded":1,"executions_succeeded":90,"executions_failed":3,"since":"2026-11-01T00:00:00.000Z","cut":false}}}},"opened_at":"2026-11-15T11:57:00.000Z","expires_at":"2026-11-15T12:00:45.000Z","spent":false}}"#,
         json::quote(HOSTILE),
     );
     server.on(
@@ -93,7 +93,7 @@ fn agents_keys_and_activity_are_pinned() {
     let server = Recorded::start();
     let agent = |id: &str, name: &str, status: &str, mode: &str| {
         format!(
-            r#"{{"agent_id":"{id}","did":"did:qwed:agent:{id}","name":{},"type":"supervised","principal_id":{},"description":{},"status":"{status}","mode":"{mode}","trust_level":1,"created_at":"2026-11-15T10:00:00.000Z","permissions":{{"allowed_engines":["math"],"allowed_tools":[{}],"blocked_tools":[]}},"budget":{{"max_daily_cost_usd":100}}}}"#,
+            r#"{{"agent_id":"{id}","did":"did:qwed:agent:{id}","name":{},"type":"supervised","principal_id":{},"description":{},"status":"{status}","mode":"{mode}","trust_level":1,"created_at":"2026-11-15T10:00:00.000Z","permissions":{{"allowed_engines":["math"],"allowed_tools":[{}],"blocked_tools":[]}},"budget":{{"max_daily_cost_usd":100,"max_cost_per_request_usd":null,"max_requests_per_hour":null,"max_requests_per_day":null,"max_tokens_per_request":null,"max_daily_tokens":null}}}}"#,
             json::quote(name),
             json::quote(&"p".repeat(90)),
             json::quote(HOSTILE),
@@ -142,20 +142,25 @@ fn activity(numbers: &[u32]) -> String {
             _ => ("PENDING", r#","code":"QWED-AGENT-TRUST-002""#),
         };
         format!(
-            r#"{{"timestamp":"2026-11-15T12:00:{number:02}.000Z","agent_id":"{AGENT}","decision_id":"dec_{number}","action_type":"calculate","decision":"{decision}"{code},"conversation_id":{},"step_number":{number},"cost_usd":0.01,"dry_run":false}}"#,
+            r#"{{"timestamp":"2026-11-15T12:00:{number:02}.000Z","agent_id":"{AGENT}","decision_id":"dec_{number}","action_type":"calculate","decision":"{decision}","enforced":true{code},"conversation_id":{},"step_number":{number},"cost_usd":0.01,"dry_run":false}}"#,
             json::quote(HOSTILE),
         )
     };
     let rows: Vec<String> = numbers.iter().map(row).collect();
     format!(
-        r#"{{"activities":[{}],"next_cursor":null,"summary":{{"decisions":{{"APPROVED":2,"DENIED":1}},"cost_usd":0.04}}}}"#,
+        r#"{{"activities":[{}],"next_cursor":null,"summary":{{"total":3,"approved":2,"corrected":0,"pending":0,"budget_exceeded":0,"denied":1,"complete":true}}}}"#,
         rows.join(",")
     )
 }
 
 #[test]
 fn every_command_asks_what_the_routes_expect() {
-    let record = format!(r#"{{"agent_id":"{AGENT}","agent_token":"qwed_agent_1","name":"n","status":"active"}}"#);
+    // Whichever of them is asked for: an agent, a key, a ticket, what was erased.
+    let record = agent_row(AGENT).replacen(
+        '{',
+        r#"{"agent_token":"qwed_agent_1","key_id":"key_1","key":"ilk_1","role":"admin","created_by":"operator","approval_id":"appr_1","kind":"action","agent_name":"n","why":"w","opened_at":"2026-11-15T11:57:00.000Z","expires_at":"2026-11-15T12:12:00.000Z","spent":false,"erased":3,"#,
+        1,
+    );
     let (approve, agent, key) =
         (format!("/approvals/{APPROVAL}"), format!("/agents/{AGENT}"), format!("/keys/{KEY_ID}"));
     let post = |path: &str, verb: &str| format!("POST {path}/{verb}");
@@ -201,6 +206,13 @@ fn every_command_asks_what_the_routes_expect() {
     check("agents_rotate_token.txt", 0, &server.run(&["agents", "rotate-token", AGENT]));
 }
 
+/// An agent, as the service tells of one.
+fn agent_row(id: &str) -> String {
+    format!(
+        r#"{{"agent_id":"{id}","did":"did:qwed:agent:{id}","name":"n","type":"supervised","principal_id":"p","status":"active","mode":"enforce","trust_level":1,"created_at":"2026-11-15T10:00:00.000Z","permissions":{{"allowed_engines":[],"allowed_tools":[],"blocked_tools":[]}},"budget":{{"max_daily_cost_usd":null,"max_cost_per_request_usd":null,"max_requests_per_hour":null,"max_requests_per_day":null,"max_tokens_per_request":null,"max_daily_tokens":null}}}}"#
+    )
+}
+
 #[test]
 fn a_while_ago_is_a_time() {
     let server = Recorded::start();
@@ -215,7 +227,7 @@ fn a_while_ago_is_a_time() {
 #[test]
 fn the_beginning_of_an_id_will_do_if_it_is_no_others() {
     let server = Recorded::start();
-    let row = |id: &str| format!(r#"{{"agent_id":"{id}","name":"n","status":"active"}}"#);
+    let row = agent_row;
     server.on("GET /agents?limit=1000", 200, &format!(r#"{{"agents":[{}],"next_cursor":"2"}}"#, row(AGENT)));
     server.on("GET /agents?limit=1000&cursor=2", 200, &format!(r#"{{"agents":[{}],"next_cursor":null}}"#, row(OTHER)));
     for id in [AGENT, OTHER] {
@@ -305,7 +317,7 @@ fn answers_that_are_none_are_faults() {
     let server = Recorded::start();
     server.on_bytes(
         "GET /agents?limit=100",
-        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n{\"a\r\nd\r\ngents\":[     \r\n2\r\n]}\r\n0\r\n\r\n",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3;x=y\r\n{\"a\r\nd\r\ngents\":[     \r\n15\r\n],\"next_cursor\":null}\r\n0\r\n\r\n",
     );
     let output = server.run(&["agents", "list"]);
     assert!(output.status.success(), "{}", text(&output.stderr));

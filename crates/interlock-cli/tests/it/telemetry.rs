@@ -651,7 +651,7 @@ fn a_collector_that_fails_delays_nothing_and_what_it_misses_is_counted() {
     const RULINGS: u64 = 10;
     let failing = collector(|_| "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\n\r\n");
     let picky =
-        collector(|_| "HTTP/1.1 200 OK\r\ncontent-length: 38\r\n\r\n{\"partialSuccess\":{\"rejectedSpans\":\"4\"}}");
+        collector(|_| "HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\n{\"partialSuccess\":{\"rejectedSpans\":\"4\"}}");
     // Takes connections and never answers.
     let slow = TcpListener::bind("127.0.0.1:0").expect("a port");
     // Nobody listens there any more.

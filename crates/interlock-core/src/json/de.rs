@@ -8,6 +8,7 @@ use core::fmt;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, Deserialize, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::{Serialize, Serializer};
 
 use super::document::{Content, Items, Members, Value};
 use super::error::JsonError;
@@ -80,10 +81,28 @@ impl LoadError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawJson(String);
 
+impl Default for RawJson {
+    fn default() -> RawJson {
+        RawJson("null".to_owned())
+    }
+}
+
 impl RawJson {
+    /// A text that our own code wrote as JSON.
+    pub fn written(text: String) -> RawJson {
+        RawJson(text)
+    }
+
     /// The text.
     pub fn text(&self) -> &str {
         &self.0
+    }
+}
+
+/// As it stands, by [`to_string`](super::to_string) alone: no other format knows what these bytes are.
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0.as_bytes())
     }
 }
 
@@ -178,9 +197,14 @@ impl<'de> Deserializer<'de> for Value<'de> {
         }
     }
 
+    /// What nobody asks for may be anything: it is strict JSON already.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, LoadError> {
+        visitor.visit_unit()
+    }
+
     serde::forward_to_deserialize_any! {
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct map identifier ignored_any
+        tuple_struct map identifier
     }
 }
 

@@ -237,6 +237,12 @@ impl<'d> Value<'d> {
         start..start.saturating_add(source_len(rest))
     }
 
+    /// The bytes of the key before it, if it is a member of an object: in the flat tree a key is the node before its
+    /// value.
+    pub fn key_span(&self) -> Range<usize> {
+        self.elsewhere(self.index.saturating_sub(1)).span()
+    }
+
     /// The text this value was written with.
     pub fn source(&self) -> &'d str {
         self.document.text.get(self.span()).unwrap_or("")
@@ -281,7 +287,7 @@ impl<'d> Value<'d> {
 }
 
 /// Appends one object key to a path: `.name`, or `["odd name"]` for what dot notation cannot carry.
-pub(crate) fn push_key(path: &mut String, key: &str) {
+pub fn push_key(path: &mut String, key: &str) {
     let plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     if plain && key.len() <= crate::display::DISPLAY_CHARS_MAX && key.chars().all(is_visible) {
         path.push('.');

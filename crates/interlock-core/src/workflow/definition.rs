@@ -13,7 +13,11 @@ use crate::json::Json;
 /// How many transitions a run may make unless the workflow says otherwise.
 pub const TRANSITIONS_MAX: u32 = 1_000;
 
-/// A workflow. Fields are open to the loader; everybody else reads.
+/// What a workflow on record may say and nothing enforces. No text with one of these loads, and no run is started with
+/// one: whoever wrote it would count on it.
+pub const UNENFORCED: [&str; 2] = ["blocked_env", "env_overrides"];
+
+/// A workflow. Fields are open to the reader; everybody else looks.
 #[derive(Debug, Clone)]
 pub struct Workflow {
     /// Its name.
@@ -44,6 +48,13 @@ pub struct Workflow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StateId(pub(crate) u32);
 
+impl StateId {
+    /// Its place among the states, from 0.
+    pub fn place(self) -> u32 {
+        self.0
+    }
+}
+
 /// A guard, by its place in the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GuardId(pub(crate) u32);
@@ -65,6 +76,16 @@ words! {
         Success = "success",
         /// It did not.
         Failure = "failure",
+    }
+}
+
+impl Outcome {
+    /// How a run ended in a final state that does not say so.
+    pub fn by_name(state: &str) -> Outcome {
+        match state {
+            "failed" | "failure" | "error" | "cancelled" => Outcome::Failure,
+            _ => Outcome::Success,
+        }
     }
 }
 
@@ -102,9 +123,9 @@ pub struct State {
     pub max_edit_lines: Option<u32>,
     /// How many different files may be changed before a transition.
     pub max_files_per_state: Option<u32>,
-    /// Variables no command may see.
+    /// Variables no command may see. Nothing enforces it: see [`UNENFORCED`].
     pub blocked_env: Vec<String>,
-    /// Variables that commands see with these values.
+    /// Variables that commands see with these values. Nothing enforces it.
     pub env_overrides: BTreeMap<String, String>,
     /// Entering it needs a person's agreement.
     pub requires_approval: bool,
@@ -284,6 +305,11 @@ impl Workflow {
         self.guards.get(usize::try_from(id.0).ok()?)
     }
 
+    /// The guards with their ids, named ones first.
+    pub fn guards(&self) -> impl Iterator<Item = (GuardId, &Guard)> {
+        (0_u32..).map(GuardId).zip(&self.guards)
+    }
+
     /// The guard with this name.
     pub fn guard_named(&self, name: &str) -> Option<&Guard> {
         self.guards.iter().find(|guard| guard.name == name)
@@ -297,6 +323,15 @@ impl Workflow {
     /// What holds once a run is over.
     pub fn after_final(&self) -> AfterFinal {
         self.after_final
+    }
+
+    /// The first setting that nothing enforces. Only a workflow that was put on record earlier has one.
+    pub fn unenforced(&self) -> Option<&'static str> {
+        let [blocked, given] = UNENFORCED;
+        self.states.iter().find_map(|state| {
+            let has = [(blocked, !state.blocked_env.is_empty()), (given, !state.env_overrides.is_empty())];
+            has.into_iter().find(|(_, has)| *has).map(|(name, _)| name)
+        })
     }
 
     /// How many transitions a run may make.

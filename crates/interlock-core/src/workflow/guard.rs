@@ -12,7 +12,20 @@ use crate::json::{Json, nfc};
 /// The root of the context that holds what Interlock saw itself. Agents cannot write there.
 pub const OBSERVED: &str = "observed";
 
+/// What is observed without being declared.
+pub const OBSERVED_ROOTS: [&str; 3] = ["files_changed", "last_command", "tools"];
+
 impl Guard {
+    /// Whether it rests on what Interlock saw itself, not on what an agent says.
+    pub fn is_observed(&self) -> bool {
+        self.source == Source::Observed || self.field.is_observed
+    }
+
+    /// Whether it believes only what was observed and looks where nothing of the kind is: it never finds anything.
+    pub fn is_blind(&self) -> bool {
+        self.source == Source::Observed && !self.field.is_observed
+    }
+
     /// Whether it holds for a context, merged with what a transition brings, and what was observed.
     pub fn holds(&self, context: &BTreeMap<String, Json>, observed: &Json) -> bool {
         self.compares(self.look_up(|_, key| context.get(key), || observed))

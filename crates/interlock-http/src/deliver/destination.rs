@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use hyper::Uri;
-use hyper::header::HeaderValue;
 use ring::hmac;
 use rustls_pki_types::ServerName;
+
+use crate::client::{Address, AddressFault};
 
 /// How many destinations there may be.
 const DESTINATIONS_MAX: usize = 1_000;
@@ -77,21 +77,18 @@ impl Destinations {
 /// An address and the key that events to it are signed with.
 #[derive(Clone)]
 pub struct Destination {
-    pub(super) host: String,
-    pub(super) port: u16,
+    pub(super) address: Address,
     /// The name its certificate must have; nothing for `http`.
     pub(super) certified: Option<ServerName<'static>>,
-    /// What goes into the `host` header.
-    pub(super) authority: HeaderValue,
     /// Path and query.
-    pub(super) target: Uri,
+    pub(super) target: String,
     key: hmac::Key,
 }
 
 impl fmt::Debug for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The path may be a secret.
-        write!(f, "Destination({}:{})", self.host, self.port)
+        write!(f, "Destination({}:{})", self.address.host, self.address.port)
     }
 }
 
@@ -103,47 +100,22 @@ impl Destination {
         if url.len() > URL_BYTES_MAX {
             return Err(DestinationError(format!("`webhook` has {URL_BYTES_MAX} bytes at most")));
         }
-        let uri: Uri = url.parse().map_err(|_| refused(NO_ADDRESS))?;
-        let is_https = match uri.scheme_str() {
-            Some("https") => true,
-            Some("http") => false,
-            Some(_) | None => return Err(refused("`webhook` must begin with https:// or http://")),
-        };
-        let authority = uri.authority().filter(|authority| !authority.host().is_empty());
-        let authority = authority.ok_or_else(|| refused("`webhook` has no host"))?;
-        if authority.as_str().contains('@') {
-            return Err(refused("`webhook` must not hold a user or password; use the secret, or the path"));
-        }
-        if url.contains('#') {
-            return Err(refused("`webhook` must not have a fragment"));
-        }
-        let rest = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
-        let port = match (rest, authority.port_u16()) {
-            ("", _) => {
-                if is_https {
-                    443
-                } else {
-                    80
-                }
+        let address = Address::parse(url).map_err(|fault| match fault {
+            AddressFault::Characters | AddressFault::Host => refused(NO_ADDRESS),
+            AddressFault::Scheme => refused(&format!("{NO_ADDRESS}: it must begin with https:// or http://")),
+            AddressFault::User => refused("`webhook` must not hold a user or password; use the secret, or the path"),
+            AddressFault::Fragment => refused("`webhook` must not have a fragment"),
+            AddressFault::Port => refused("`webhook` has a port that is none"),
+        })?;
+        let certified = match address.is_encrypted {
+            true => {
+                let name = ServerName::try_from(address.host.clone());
+                Some(name.map_err(|_| refused("`webhook` has a host that is none"))?)
             }
-            (_, Some(port)) if port > 0 => port,
-            (_, Some(_) | None) => return Err(refused("`webhook` has a port that is none")),
-        };
-        // An address of IPv6 stands in brackets in a URL, and nowhere else.
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
-        let certified = match is_https {
-            true => Some(ServerName::try_from(host.clone()).map_err(|_| refused("`webhook` has a host that is none"))?),
             false => None,
         };
-        let target = uri.path_and_query().map_or("/", |target| target.as_str());
-        Ok(Destination {
-            host,
-            port,
-            certified,
-            authority: HeaderValue::from_str(authority.as_str()).map_err(|_| refused(NO_ADDRESS))?,
-            target: target.parse().map_err(|_| refused(NO_ADDRESS))?,
-            key: key(secret)?,
-        })
+        let target = if address.target.starts_with('/') { String::new() } else { "/".to_owned() } + &address.target;
+        Ok(Destination { address, certified, target, key: key(secret)? })
     }
 
     /// `v1,` and the base64 of the HMAC-SHA256 of `id.timestamp.body`.

@@ -2,8 +2,7 @@
 //! send, when to try again and when to give up; it does not know what a span means.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::io;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::thread;
@@ -14,6 +13,7 @@ use interlock_core::json::{self, Limits};
 use super::log::{Level, Log};
 use super::queue::{Queue, Taken, Taking};
 use super::trace::{Span, export_request};
+use crate::client::{self, Address, AddressFault, ConnectFault, Request};
 
 /// How many spans may wait; more are dropped.
 const QUEUE_LEN: usize = 4096;
@@ -42,13 +42,7 @@ const URL_BYTES_MAX: usize = 1_024;
 /// assert!("https://127.0.0.1:4318".parse::<interlock_http::OtlpUrl>().is_err());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtlpUrl {
-    /// As in the `Host` header.
-    authority: String,
-    host: String,
-    port: u16,
-    path: String,
-}
+pub struct OtlpUrl(Address);
 
 /// Why an address is none that spans can be sent to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,7 +58,7 @@ impl std::error::Error for OtlpUrlError {}
 
 impl fmt::Display for OtlpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}{}", self.authority, self.path)
+        write!(f, "http://{}{}", self.0.authority, self.0.target)
     }
 }
 
@@ -72,37 +66,30 @@ impl FromStr for OtlpUrl {
     type Err = OtlpUrlError;
 
     fn from_str(text: &str) -> Result<OtlpUrl, OtlpUrlError> {
-        let scheme = text.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-        if scheme.as_deref() == Some("https") {
+        if text.len() > URL_BYTES_MAX {
+            return Err(OtlpUrlError("an address has at most 1024 characters"));
+        }
+        let mut address = Address::parse(text).map_err(|fault| {
+            OtlpUrlError(match fault {
+                AddressFault::Characters => "an address has visible ASCII characters, no blanks and no backslashes",
+                AddressFault::Scheme => "expected http://HOST:PORT/PATH, such as http://127.0.0.1:4318/v1/traces",
+                AddressFault::User | AddressFault::Fragment => "an address has no user, query or fragment",
+                AddressFault::Host => "there is no host",
+                AddressFault::Port => "the port must be a number from 1 to 65535",
+            })
+        })?;
+        if address.is_encrypted {
             return Err(OtlpUrlError(
                 "https is not supported; run a collector on this machine, give its http address, and let it forward",
             ));
         }
-        // What is left goes into the head of a request as it is.
-        if text.len() > URL_BYTES_MAX || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(OtlpUrlError("an address has at most 1024 visible ASCII characters and no blanks"));
-        }
-        let rest = text.split_once("://").map(|(_, rest)| rest).filter(|_| scheme.as_deref() == Some("http"));
-        let rest =
-            rest.ok_or(OtlpUrlError("expected http://HOST:PORT/PATH, such as http://127.0.0.1:4318/v1/traces"))?;
-        if rest.contains(['?', '#', '@', '\\']) {
+        if address.target.contains('?') {
             return Err(OtlpUrlError("an address has no user, query or fragment"));
         }
-        let (authority, path) = rest.split_once('/').map_or((rest, ""), |(authority, path)| (authority, path));
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(inner) => inner.split_once(']').ok_or(OtlpUrlError("a `[` in the host is not closed"))?,
-            None => authority.find(':').and_then(|at| authority.split_at_checked(at)).unwrap_or((authority, "")),
-        };
-        let port = match port.strip_prefix(':') {
-            Some(digits) => digits.parse().ok().filter(|port| *port > 0 && !digits.starts_with('+')),
-            None => port.is_empty().then_some(80),
-        };
-        let port = port.ok_or(OtlpUrlError("the port must be a number from 1 to 65535"))?;
-        if host.is_empty() {
-            return Err(OtlpUrlError("there is no host"));
+        if matches!(address.target.as_str(), "" | "/") {
+            "/v1/traces".clone_into(&mut address.target);
         }
-        let path = if path.is_empty() { "/v1/traces".to_owned() } else { format!("/{path}") };
-        Ok(OtlpUrl { authority: authority.to_owned(), host: host.to_owned(), port, path })
+        Ok(OtlpUrl(address))
     }
 }
 
@@ -202,114 +189,37 @@ fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, Strin
 }
 
 fn post(url: &OtlpUrl, body: &str) -> Result<u64, Undelivered> {
-    let began = Instant::now();
-    let passing = |error: io::Error| Undelivered::Passing(error.to_string());
-    let mut stream = connect(url).map_err(passing)?;
-    let head = format!(
-        "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nuser-agent: \
-         interlock/{}\r\nconnection: close\r\n\r\n",
-        url.path,
-        url.authority,
-        body.len(),
-        env!("CARGO_PKG_VERSION")
-    );
-    let written = write_all(&mut stream, head.as_bytes(), began).and_then(|()| {
-        // Whoever answers before everything was read is heard all the same.
-        write_all(&mut stream, body.as_bytes(), began)
-    });
-    let answer = read_answer(&mut stream, began);
-    let status = answer.as_deref().ok().and_then(status_of);
-    match (status, written, answer) {
-        (Some(200..=299), Ok(()), Ok(answer)) => Ok(rejected(&answer)),
-        (Some(status @ (429 | 502 | 503 | 504)), _, _) => Err(Undelivered::Passing(format!("status {status}"))),
-        (Some(status), _, _) => Err(Undelivered::Final(format!("status {status}"))),
+    let deadline = Instant::now().checked_add(DELIVERY_TIME_MAX).unwrap_or_else(Instant::now);
+    let stream = client::connect(&url.0, None, CONNECT_TIME_MAX, deadline).map_err(|fault| match fault {
+        ConnectFault::Unreachable(error) => Undelivered::Passing(error.to_string()),
+        ConnectFault::Trust(fault) => Undelivered::Final(fault.message),
+    })?;
+    let Address { authority, target, .. } = &url.0;
+    let headers = [("content-type", "application/json")];
+    let request = Request { method: "POST", target, authority, headers: &headers, body: Some(body.as_bytes()) };
+    let answer = client::exchange(stream, &request, ANSWER_BYTES_MAX).map_err(|error| {
+        let is = |kind: io::ErrorKind| error.kind() == kind;
         // A slow collector may have it already, and would be slower for getting it twice.
-        (None, Err(error), _) | (None, Ok(()), Err(error)) if is_timeout(&error) => {
-            Err(Undelivered::Final("it takes too long".to_owned()))
+        if is(io::ErrorKind::TimedOut) || is(io::ErrorKind::WouldBlock) {
+            Undelivered::Final("it takes too long".to_owned())
+        } else if is(io::ErrorKind::InvalidData) {
+            Undelivered::Final("the answer is no HTTP".to_owned())
+        } else if is(io::ErrorKind::UnexpectedEof) {
+            Undelivered::Passing("no answer".to_owned())
+        } else {
+            Undelivered::Passing(error.to_string())
         }
-        (None, Err(error), _) | (None, Ok(()), Err(error)) => Err(passing(error)),
-        (None, Ok(()), Ok(answer)) if answer.is_empty() => Err(Undelivered::Passing("no answer".to_owned())),
-        (None, Ok(()), Ok(_)) => Err(Undelivered::Final("the answer is no HTTP".to_owned())),
+    })?;
+    match answer.head.status {
+        200..=299 => Ok(rejected(&answer.body.unwrap_or_default())),
+        status @ (429 | 502 | 503 | 504) => Err(Undelivered::Passing(format!("status {status}"))),
+        status => Err(Undelivered::Final(format!("status {status}"))),
     }
-}
-
-fn connect(url: &OtlpUrl) -> io::Result<TcpStream> {
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in (url.host.as_str(), url.port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, CONNECT_TIME_MAX) {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
-}
-
-/// What is left of the time for one delivery.
-fn time_left(began: Instant) -> io::Result<Duration> {
-    let left = DELIVERY_TIME_MAX.saturating_sub(began.elapsed());
-    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
-}
-
-fn write_all(stream: &mut TcpStream, bytes: &[u8], began: Instant) -> io::Result<()> {
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        stream.set_write_timeout(Some(time_left(began)?))?;
-        match stream.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => rest = rest.get(count..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Reads an answer up to its end as far as that is known, or to the limit.
-fn read_answer(stream: &mut TcpStream, began: Instant) -> io::Result<Vec<u8>> {
-    let mut answer = Vec::new();
-    let mut buffer = [0; 4096];
-    while answer.len() < ANSWER_BYTES_MAX && !is_whole(&answer) {
-        stream.set_read_timeout(Some(time_left(began)?))?;
-        match stream.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => answer.extend_from_slice(buffer.get(..count).unwrap_or_default()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(answer)
-}
-
-/// Head and body of an answer, once its head is whole.
-fn split_head(answer: &[u8]) -> Option<(&str, &[u8])> {
-    let end = answer.windows(4).position(|window| window == b"\r\n\r\n")?;
-    let (head, rest) = answer.split_at_checked(end)?;
-    Some((std::str::from_utf8(head).ok()?, rest.get(4..)?))
-}
-
-fn is_whole(answer: &[u8]) -> bool {
-    let Some((head, body)) = split_head(answer) else { return false };
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
-    });
-    length.is_some_and(|length| body.len() >= length)
-}
-
-fn status_of(answer: &[u8]) -> Option<u16> {
-    let (head, _) = split_head(answer)?;
-    let rest = head.strip_prefix("HTTP/1.")?;
-    rest.split(' ').nth(1)?.parse().ok()
 }
 
 /// How many spans an answer says it did not want; one that cannot be read says nothing.
-fn rejected(answer: &[u8]) -> u64 {
+fn rejected(body: &[u8]) -> u64 {
     let count = || {
-        let (_, body) = split_head(answer)?;
         let document = json::parse_bytes(body, &Limits::STATE).ok()?;
         let count = document.root().get("partialSuccess")?.get("rejectedSpans")?;
         let number = count.as_number().map(|number| number.literal().to_owned());
@@ -335,7 +245,7 @@ mod tests {
             ("http://[::1]", "http://[::1]/v1/traces", "::1", 80),
         ] {
             let url: OtlpUrl = text.parse().unwrap();
-            assert_eq!((url.to_string().as_str(), url.host.as_str(), url.port), (shown, host, port));
+            assert_eq!((url.to_string().as_str(), url.0.host.as_str(), url.0.port), (shown, host, port));
         }
         for text in [
             "",
@@ -391,13 +301,9 @@ mod tests {
 
     #[test]
     fn answers() {
-        let answer = |body: &str| format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-        let told = |body: &str| rejected(answer(body).as_bytes());
+        let told = |body: &str| rejected(body.as_bytes());
         assert_eq!(told(r#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"x"}}"#), 3);
         assert_eq!(told(r#"{"partialSuccess":{"rejectedSpans":2}}"#), 2);
         assert_eq!(told("{}") + told("") + told(r#"{"partialSuccess":{"rejectedSpans":-1}}"#) + told("[["), 0);
-        assert!(is_whole(answer("{}").as_bytes()) && !is_whole(b"HTTP/1.1 200 OK\r\n\r\n"));
-        assert_eq!(status_of(answer("").as_bytes()), Some(200));
-        assert_eq!(status_of(b"SSH-2.0\r\n\r\n"), None);
     }
 }

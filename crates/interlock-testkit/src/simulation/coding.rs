@@ -17,8 +17,9 @@ use interlock_core::ledger::{
     StatusChanged, Steer, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
-use interlock_core::workflow::{Allowance, CALL_MS_MAX, Context, Format, LEFT_CALLS_MAX, Limits, Run, Workflow, load};
+use interlock_core::workflow::{Allowance, CALL_MS_MAX, Context, LEFT_CALLS_MAX, Run, Workflow};
 use interlock_runtime::ledger::{AgentChange, CallCommand, Command, Enrolment, Reader, RunChange, TransitionCommand};
+use interlock_workflow::{Format, Limits, load};
 
 use crate::generate::Random;
 

@@ -35,6 +35,7 @@ mod stores;
 mod syncs;
 mod tickets;
 mod typed_loading;
+mod wire;
 mod workflow_load;
 mod workflow_machine;
 mod workflows;

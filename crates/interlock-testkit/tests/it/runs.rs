@@ -19,7 +19,7 @@ use interlock_core::ledger::{
     Steer, TokenRotated, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
-use interlock_core::workflow::{Allowance, Context, Ended, Format, HostSeen, Limits, Run, Workflow, load};
+use interlock_core::workflow::{Allowance, Context, Ended, HostSeen, Run, Workflow};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::coding_agents::{self, Sessions, agent_id};
@@ -28,6 +28,7 @@ use interlock_runtime::ledger::{
     SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
 };
 use interlock_testkit::service::ManualClock;
+use interlock_workflow::{Format, Limits, load};
 
 const AGENT: &str = "agent_0123456789abcdef0123456789abcdef";
 const PROJECT: &str = "/srv/shop";

@@ -1,8 +1,9 @@
 //! Workflows: what loads and what does not, by cases; the schema for editors against the loader; damaged texts.
 
-use interlock_core::workflow::{Format, Limits, PROBLEMS_MAX, SCHEMA, Workflow, load, templates};
+use interlock_core::workflow::Workflow;
 use interlock_testkit::generate::Random;
 use interlock_testkit::workflow::cases;
+use interlock_workflow::{Format, Limits, PROBLEMS_MAX, SCHEMA, load, templates};
 
 #[test]
 fn the_cases() {
@@ -168,7 +169,8 @@ fn damaged_texts_are_refused_in_good_order() {
         let text: String = text.into_iter().collect();
         let (problems, sound) = match load(&text, *format, &Limits::MAX) {
             Ok(loaded) => {
-                let again = Workflow::from_text(loaded.workflow.text()).expect("the canonical text loads");
+                assert_eq!(loaded.workflow.unenforced(), None, "seed {seed}");
+                let again = Workflow::from_text(loaded.workflow.text()).expect("the canonical text is read");
                 assert_eq!(format!("{again:?}"), format!("{:?}", loaded.workflow), "seed {seed}");
                 (loaded.warnings, true)
             }

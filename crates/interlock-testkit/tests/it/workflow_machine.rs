@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use interlock_core::call::{Effect, Family};
 use interlock_core::json::{Json, Limits as JsonLimits, parse, quote};
 use interlock_core::workflow::{
-    CallAsked, CallBegun, CallEnded, Context, Ended, Format, LEFT_CALLS_MAX, Limits, OPEN_CALLS_MAX, OpenCall, Parked,
-    Position, Run, Step, TransitionAsked, Workflow, begin_call, check_call, end_call, end_turn, load, move_to, park,
-    resolve_parked, transition,
+    CallAsked, CallBegun, CallEnded, Context, Ended, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run,
+    Step, TransitionAsked, Workflow, begin_call, check_call, end_call, end_turn, move_to, park, resolve_parked,
+    transition,
 };
 use interlock_core::{Code, Digest};
 use interlock_testkit::generate::Random;
+use interlock_workflow::{Format, Limits, load};
 
 /// A value of the model. Numbers are a text and what it is worth, in thousandths.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
-use interlock_core::Digest;
+use interlock_core::action::Actor;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Entry, EntryKind, TransitionOutcome};
-use interlock_core::workflow::{Context, Workflow, templates};
+use interlock_core::workflow::{Context, Workflow};
+use interlock_core::{Code, Digest};
 use interlock_runtime::coding_agents::agent_id;
 use interlock_runtime::ledger::{
-    Answer as Recorded, Command, MemoryStore, SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
+    Answer as Recorded, Command, MemoryStore, RunChange, SqliteReader, SqliteStore, Store, TransitionCommand, replay,
+    verify,
 };
 use interlock_testkit::gate::{create_key, register};
 use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, START_MS, Server};
@@ -138,9 +140,8 @@ fn what_looks_wrong_is_told_and_does_not_keep_a_workflow_out() {
         200,
         &[r#""findings":[{"severity":"error","name":"contradiction","path":"states.a.on.GO[0]","message":"#],
     );
-    for template in templates() {
-        let loaded =
-            interlock_core::workflow::load(template.text, template.format, &interlock_core::workflow::Limits::MAX);
+    for template in interlock_workflow::templates() {
+        let loaded = interlock_workflow::load(template.text, template.format, &interlock_workflow::Limits::MAX);
         let text = loaded.expect("a template").workflow.text().to_owned();
         has(&post(&mut client, &text), 201, &[template.name]);
         let read = send(&mut client, "GET", &format!("/workflows/{}", template.name), "");
@@ -322,6 +323,41 @@ fn a_run_is_started_with_the_newest_and_keeps_what_it_was_started_with() {
         assert!(moves(server, "/srv/shop", "END"));
         let body = r#"{"host":"codex","project":"/srv/third","workflow":"fix","session":"s1"}"#;
         has(&send(&mut client, "POST", "/runs", body), 201, &[r#""state":"only""#]);
+    });
+}
+
+/// Accepted before it was an error: it can be read, and a run that began with it goes on, but none begins with it.
+#[test]
+fn what_nothing_enforces_stays_readable_and_begins_nothing() {
+    on_every_store(|server| {
+        let mut client = server.client();
+        let text = r#"{"id":"old","initial":"a","states":{"a":{"blocked_env":["TOKEN"],"on":{"END":"z"}},"z":{"type":"final"}}}"#;
+        let refused = ["INTERLOCK-CONFIG-001", "states.a.blocked_env: ", "nothing keeps variables from commands yet"];
+        has(&post(&mut client, text), 400, &refused);
+        has(&start(&mut client, "/srv/shop", text), 400, &refused);
+        let old = Arc::new(Workflow::from_text(text).expect("readable for ever"));
+        let by = Actor { name: "operator".to_owned(), key_id: None };
+        let on_record = |command: Command| {
+            let answer = server.ledger.submit_and_wait(command);
+            assert!(matches!(answer, Recorded::Recorded(_)), "{answer:?}");
+        };
+        on_record(Command::RegisterWorkflow { workflow: Arc::clone(&old), by: by.clone() });
+        has(&send(&mut client, "GET", "/workflows/old", ""), 200, &[text]);
+        let size = server.ledger.size();
+        let refused = ["INTERLOCK-CONFIG-001", "nothing enforces `blocked_env` yet"];
+        has(&start(&mut client, "/srv/shop", r#""old""#), 400, &refused);
+        assert_eq!(server.ledger.size(), size, "something was recorded");
+        has(&start(&mut client, "/srv/shop", &flow("new")), 201, &[]);
+        let agent = agent_id("codex", "/srv/shop");
+        let (run_id, session) = ("run_0123456789abcdef0123456789abcdef".to_owned(), None);
+        let (workflow, named) = (old, "old".to_owned());
+        let direct =
+            RunChange::StartRegistered { workflow: named, run_id: run_id.clone(), session: None, by: by.clone() };
+        let answer = server.ledger.submit_and_wait(Command::ChangeRun { agent: agent.clone(), change: direct });
+        assert!(matches!(answer, Recorded::Refused(Code::ConfigInvalid)), "{answer:?}");
+        let begun = RunChange::Start { workflow, run_id, session, by };
+        on_record(Command::ChangeRun { agent, change: begun });
+        assert!(moves(server, "/srv/shop", "END"), "a run of then goes on");
     });
 }
 

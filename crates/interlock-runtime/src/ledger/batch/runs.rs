@@ -207,6 +207,9 @@ impl Batch<'_> {
                 let Some(workflow) = self.registered_workflow(&workflow)? else {
                     return Ok(Answer::Refused(Code::WorkflowNoRun));
                 };
+                if workflow.unenforced().is_some() {
+                    return Ok(Answer::Refused(Code::ConfigInvalid));
+                }
                 (started(&workflow, run_id, session, by), Some(workflow))
             }
             RunChange::Steer(steered) => {
