@@ -191,16 +191,16 @@ impl Fold {
         }
         if let Some(agent) = after.agent {
             let id = &agent.profile.agent_id;
-            self.runs.extend(after.run.map(|run| (id.clone(), run)));
+            self.runs.extend(after.run.map(|run| (id.clone(), *run)));
             self.due.extend(after.trust.map(|due| (id.clone(), due)));
             self.agents.insert(id.clone(), agent);
         }
         self.conversations.extend(conversation.zip(after.conversation));
         let tickets = after.ticket.into_iter().chain(after.opened);
-        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
-        self.heads.extend(after.head);
-        self.keys.extend(after.key.map(|key| (key.key_id.clone(), key)));
-        self.registered.extend(after.workflow.map(|head| (head.id.clone(), head)));
+        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), *ticket)));
+        self.heads.extend(after.head.map(|head| *head));
+        self.keys.extend(after.key.map(|key| (key.key_id.clone(), *key)));
+        self.registered.extend(after.workflow.map(|head| (head.id.clone(), *head)));
     }
 
     /// What is still missing once every entry was added.
