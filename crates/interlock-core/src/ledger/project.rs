@@ -226,6 +226,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
         let follows = (self.entry.agent_seq, self.entry.previous) == expected;
         self.check(follows, "it does not follow the agent's entry before it");
+        self.check(self.stamp.at >= agent.last_at, "it is older than the agent's entry before it");
         change(self, &mut agent)?;
         agent.entries = agent.entries.saturating_add(1);
         agent.last_index = self.stamp.index;

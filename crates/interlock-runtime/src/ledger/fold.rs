@@ -36,6 +36,7 @@ pub(super) struct Fold {
     refusals: HashMap<u64, (String, RefusalKind)>,
     /// Changes of trust that the next entry of the agent must be.
     due: HashMap<String, TrustChanged>,
+    /// The time of the last entry that is about no agent.
     clock: u64,
 }
 
@@ -133,10 +134,13 @@ impl Fold {
         before: impl FnOnce(&Moment<'_>, &Ruled),
         mut wrong: impl FnMut(&str),
     ) {
-        if entry.at < self.clock {
-            wrong("it is older than the entry before it");
+        // An agent has its own time, which `apply` looks at: entries of two agents may come in any order.
+        if entry.agent.is_none() {
+            if entry.at < self.clock {
+                wrong("it is older than the entry of the service before it");
+            }
+            self.clock = self.clock.max(entry.at);
         }
-        self.clock = self.clock.max(entry.at);
         let mut adding = Adding { fold: self, index, before: Some(before), conversation: None, wrong: Vec::new() };
         let Ok(after) = apply(entry, index, &mut adding);
         let Adding { conversation, wrong: decided_wrong, .. } = adding;
