@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use interlock_core::Cause;
 use interlock_core::json::{self, Limits};
 
 use super::log::{Level, Log};
@@ -137,9 +138,9 @@ impl Exporter {
 /// Why a batch did not arrive.
 enum Undelivered {
     /// It can be tried again.
-    Passing(String),
+    Passing(Cause),
     /// It would not help.
-    Final(String),
+    Final(Cause),
 }
 
 fn export(spans: &Taking<Span>, url: &OtlpUrl, log: Option<&Log>) {
@@ -182,7 +183,7 @@ fn export(spans: &Taking<Span>, url: &OtlpUrl, log: Option<&Log>) {
 }
 
 /// Delivers a batch, trying again where that is worth it. Returns how many spans the collector did not want.
-fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, String> {
+fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, Cause> {
     let mut pauses = RETRY_PAUSES.into_iter();
     loop {
         let trouble = match post(url, body) {
@@ -203,7 +204,7 @@ fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, Strin
 
 fn post(url: &OtlpUrl, body: &str) -> Result<u64, Undelivered> {
     let began = Instant::now();
-    let passing = |error: io::Error| Undelivered::Passing(error.to_string());
+    let passing = |error: io::Error| Undelivered::Passing(Cause::of(error));
     let mut stream = connect(url).map_err(passing)?;
     let head = format!(
         "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nuser-agent: \
@@ -221,15 +222,15 @@ fn post(url: &OtlpUrl, body: &str) -> Result<u64, Undelivered> {
     let status = answer.as_deref().ok().and_then(status_of);
     match (status, written, answer) {
         (Some(200..=299), Ok(()), Ok(answer)) => Ok(rejected(&answer)),
-        (Some(status @ (429 | 502 | 503 | 504)), _, _) => Err(Undelivered::Passing(format!("status {status}"))),
-        (Some(status), _, _) => Err(Undelivered::Final(format!("status {status}"))),
+        (Some(status @ (429 | 502 | 503 | 504)), _, _) => Err(Undelivered::Passing(format!("status {status}").into())),
+        (Some(status), _, _) => Err(Undelivered::Final(format!("status {status}").into())),
         // A slow collector may have it already, and would be slower for getting it twice.
         (None, Err(error), _) | (None, Ok(()), Err(error)) if is_timeout(&error) => {
-            Err(Undelivered::Final("it takes too long".to_owned()))
+            Err(Undelivered::Final("it takes too long".into()))
         }
         (None, Err(error), _) | (None, Ok(()), Err(error)) => Err(passing(error)),
-        (None, Ok(()), Ok(answer)) if answer.is_empty() => Err(Undelivered::Passing("no answer".to_owned())),
-        (None, Ok(()), Ok(_)) => Err(Undelivered::Final("the answer is no HTTP".to_owned())),
+        (None, Ok(()), Ok(answer)) if answer.is_empty() => Err(Undelivered::Passing("no answer".into())),
+        (None, Ok(()), Ok(_)) => Err(Undelivered::Final("the answer is no HTTP".into())),
     }
 }
 
