@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use interlock_core::action::{ActionText, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits, Value, quote};
-use interlock_core::visible;
+use interlock_core::{Cause, visible};
 use interlock_verifiers::math::Math;
 use interlock_verifiers::sql::Sql;
 use interlock_verifiers::{Ground, Verifier};
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
         EngineName::Sql => &Sql,
     };
     let bundle = Bundle::built_in().map_err(|error| Fault::new(error.to_string()))?;
-    let mut ground = Ground::load(&bundle).map_err(Fault::new)?;
+    let mut ground = Ground::load(&bundle).map_err(|cause| Fault::new(cause.to_string()))?;
     // What is typed here is the operator's own.
     ground.trusts_action = true;
     if arguments.jsonl {
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
                 return Ok(judge(verifier, &ground, &action).to_json());
             }
             let with = with_parameters(&action, &given)?;
-            let parameters = json::parse(&with, &Limits::STATE).map_err(|error| error.to_string())?;
+            let parameters = json::parse(&with, &Limits::STATE).map_err(Cause::of)?;
             let action = ActionText { parameters: Some(parameters.root()), ..action };
             Ok(judge(verifier, &ground, &action).to_json())
         })?;
@@ -105,7 +105,7 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
 
 /// The parameters of a line and those of the command. Which of two would count nobody could tell, so a line says
 /// nothing else.
-fn with_parameters(action: &ActionText<'_>, given: &[(&str, String)]) -> Result<String, String> {
+fn with_parameters(action: &ActionText<'_>, given: &[(&str, String)]) -> Result<String, Cause> {
     let mut members = Vec::new();
     for (name, value) in action.parameters.and_then(|parameters| parameters.as_object()).into_iter().flatten() {
         let Some((same, text)) = given.iter().find(|(given, _)| *given == name.text()) else {
@@ -113,7 +113,7 @@ fn with_parameters(action: &ActionText<'_>, given: &[(&str, String)]) -> Result<
             continue;
         };
         if value.as_str().is_none_or(|value| quote(value.text()) != *text) {
-            return Err(format!("the line has another `{same}` than the command"));
+            return Err(format!("the line has another `{same}` than the command").into());
         }
     }
     members.extend(given.iter().map(|(name, text)| format!("{}:{text}", quote(name))));

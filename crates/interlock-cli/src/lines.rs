@@ -2,12 +2,13 @@
 
 use std::io::{BufRead, BufWriter, Read, Write};
 
+use interlock_core::Cause;
 use interlock_core::json::{self, Document, Limits, quote};
 
 use crate::Fault;
 
 /// Answers every line of standard input. A line that is not understood is answered with an error; it ends nothing.
-pub(crate) fn each_line(answer: impl Fn(&Document<'_>) -> Result<String, String>) -> Result<(), Fault> {
+pub(crate) fn each_line(answer: impl Fn(&Document<'_>) -> Result<String, Cause>) -> Result<(), Fault> {
     let mut input = std::io::stdin().lock();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut line = Vec::new();
@@ -21,9 +22,10 @@ pub(crate) fn each_line(answer: impl Fn(&Document<'_>) -> Result<String, String>
             continue;
         }
         let answered = json::parse_bytes(line.trim_ascii(), &Limits::STATE)
-            .map_err(|error| error.to_string())
+            .map_err(Cause::of)
             .and_then(|document| answer(&document));
-        let text = answered.unwrap_or_else(|message| format!("{{\"error\":{{\"message\":{}}}}}", quote(&message)));
+        let text =
+            answered.unwrap_or_else(|cause| format!("{{\"error\":{{\"message\":{}}}}}", quote(&cause.to_string())));
         let written = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n"));
         match written {
             Ok(()) => {}

@@ -14,7 +14,7 @@ use clap::Args;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::quote;
 use interlock_core::rule::shell_quoted;
-use interlock_core::{Code, visible};
+use interlock_core::{Cause, Code, visible};
 use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destinations, LedgerOutbox, Newest, Schedule,
     checkpoint_destination_of, destinations_of, keep_file,
@@ -294,7 +294,7 @@ pub(crate) fn load_bundle(
 
 /// Refuses places to write to that are the server's own, or hold them: what a bundle has written there would be in the
 /// place of a key, the ledger or the bundle itself.
-fn check_written(bundle: &Bundle, own_places: &[PathBuf]) -> Result<(), String> {
+fn check_written(bundle: &Bundle, own_places: &[PathBuf]) -> Result<(), Cause> {
     let own = |path: &Path| {
         // A link is replaced where it lies and written through where it leads, so neither may be ours.
         let lies = path.parent().zip(path.file_name()).map(|(parent, name)| settled(parent).join(name));
@@ -306,7 +306,7 @@ fn check_written(bundle: &Bundle, own_places: &[PathBuf]) -> Result<(), String> 
     if let Some(file) = bundle.checkpoints().and_then(|elsewhere| elsewhere.file.as_deref())
         && let Some(own) = own(Path::new(file))
     {
-        return Err(format!("checkpoints.file must lie elsewhere; {own} is the server's own"));
+        return Err(format!("checkpoints.file must lie elsewhere; {own} is the server's own").into());
     }
     for (name, guard) in bundle.guards() {
         for root in guard.roots() {
@@ -315,7 +315,8 @@ fn check_written(bundle: &Bundle, own_places: &[PathBuf]) -> Result<(), String> 
                 return Err(format!(
                     "guards.{name}: allowed_commit_roots must lie elsewhere, neither in the server's own places nor above \
                      them; {root} meets {own}"
-                ));
+                )
+                .into());
             }
         }
     }

@@ -138,7 +138,7 @@ impl CallCase {
         self.make(Path::new(&top), &fill);
         let bundle = Bundle::load(&fill(self.bundle.as_deref().unwrap_or("")), &BTreeMap::new(), false);
         let bundle = bundle.map_err(|error| error.to_string())?;
-        let ground = Ground::load(&bundle)?;
+        let ground = Ground::load(&bundle).map_err(|cause| cause.to_string())?;
         let (cwd, home) = (format!("{top}/project"), format!("{top}/user"));
         let own = ["user/.interlock", "user/flow.json", "project/.interlock"].map(|name| format!("{top}/{name}"));
         let executor = Executor::named(self.shell.as_deref().unwrap_or("bash"));

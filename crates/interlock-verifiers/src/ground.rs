@@ -1,5 +1,6 @@
 //! What a verdict may rest on besides the text: the operator's word.
 
+use interlock_core::Cause;
 use interlock_core::bundle::Bundle;
 
 use crate::shell::Commands;
@@ -18,9 +19,9 @@ pub struct Ground {
 
 impl Ground {
     /// What a bundle says, or why it is refused.
-    pub fn load(bundle: &Bundle) -> Result<Ground, String> {
-        let databases = Databases::load(bundle.sql()).map_err(|reason| format!("sql: {reason}"))?;
-        let commands = Commands::load(bundle.shell()).map_err(|reason| format!("shell: {reason}"))?;
+    pub fn load(bundle: &Bundle) -> Result<Ground, Cause> {
+        let databases = Databases::load(bundle.sql()).map_err(|cause| Cause::while_doing("sql", cause))?;
+        let commands = Commands::load(bundle.shell()).map_err(|reason| Cause::from(format!("shell: {reason}")))?;
         Ok(Ground { databases, commands, trusts_action: false })
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use interlock_core::Cause;
 use interlock_hosts::settings::{
     self, HookCommand, Installed, Named, Part, Place, Problem, Scope, commands, places, read_places, switched_off,
 };
@@ -180,7 +181,7 @@ impl Visit {
         }
     }
 
-    fn tried(&mut self, target: &Target, tried: Result<bool, String>) {
+    fn tried(&mut self, target: &Target, tried: Result<bool, Cause>) {
         let (name, place) = (target.host.as_str(), target.place());
         match tried {
             Ok(true) => self.ok(name, format!("the hook {place} works: it was run, and both probes are on record")),

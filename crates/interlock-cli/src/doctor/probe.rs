@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use interlock_core::json::quote;
-use interlock_core::visible;
+use interlock_core::{Cause, visible};
 use interlock_hosts::Host;
 use interlock_hosts::settings::HookCommand;
 use interlock_http::hooks::{DOCTOR_PROJECT, DOCTOR_SESSION};
@@ -51,10 +51,10 @@ struct Recorded {
 }
 
 impl Prober {
-    pub(super) fn new(home: &Path, key_file: &Path) -> Result<Prober, String> {
+    pub(super) fn new(home: &Path, key_file: &Path) -> Result<Prober, Cause> {
         let directory = home.join(DOCTOR_PROJECT);
-        make_directory(&directory).map_err(|fault| fault.message)?;
-        let directory = fs::canonicalize(&directory).map_err(|error| error.to_string())?;
+        make_directory(&directory).map_err(|fault| Cause::from(fault.message))?;
+        let directory = fs::canonicalize(&directory).map_err(Cause::of)?;
         let key = fs::read_to_string(key_file).ok().map(|key| key.trim().to_owned());
         let key = key.filter(|key| !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_graphic()));
         Ok(Prober { home: home.to_owned(), directory, key })
@@ -62,20 +62,20 @@ impl Prober {
 
     /// Runs a hook twice: for something harmless, and for something that must be refused. Says what is wrong, if
     /// anything is; else whether the records could be looked at.
-    pub(super) fn try_hook(&self, host: Host, command: &HookCommand) -> Result<bool, String> {
+    pub(super) fn try_hook(&self, host: Host, command: &HookCommand) -> Result<bool, Cause> {
         let before = self.recorded(host);
         let harmless = self.run(host, command, NOWHERE)?;
         if harmless.exit != Some(0) {
-            return Err(format!("it refused something harmless: {}", harmless.told()));
+            return Err(format!("it refused something harmless: {}", harmless.told()).into());
         }
         let forbidden = self.home.join("operator.key").to_string_lossy().into_owned();
         let refused = self.run(host, command, &forbidden)?;
         if !matches!(refused.exit, Some(0 | 2)) {
-            return Err(format!("it failed: {}", refused.told()));
+            return Err(format!("it failed: {}", refused.told()).into());
         }
         let (Some(before), Some(after)) = (before, self.recorded(host)) else { return Ok(false) };
         if after.passed <= before.passed {
-            return Err("it answered, and the daemon recorded nothing".to_owned());
+            return Err("it answered, and the daemon recorded nothing".into());
         }
         let id = |recorded: &Recorded| recorded.refused.as_ref().map(|(_, _, id)| id.clone());
         match &after.refused {
@@ -83,16 +83,16 @@ impl Prober {
                 if decision == "DENIED" {
                     Ok(true)
                 } else {
-                    Err(format!("reading the operator's key was {}, not DENIED", cell(decision, 20)))
+                    Err(format!("reading the operator's key was {}, not DENIED", cell(decision, 20)).into())
                 }
             }
-            Some(_) | None => Err("reading the operator's key was not refused".to_owned()),
+            Some(_) | None => Err("reading the operator's key was not refused".into()),
         }
     }
 
-    fn run(&self, host: Host, command: &HookCommand, file: &str) -> Result<Ran, String> {
+    fn run(&self, host: Host, command: &HookCommand, file: &str) -> Result<Ran, Cause> {
         let mut random = [0; 8];
-        SystemEntropy::new().fill(&mut random).map_err(|error| error.to_string())?;
+        SystemEntropy::new().fill(&mut random).map_err(Cause::of)?;
         let event = event(host, &self.directory.to_string_lossy(), file, &hex(&random));
         let mut process = match command {
             HookCommand::Words(words) => {
@@ -107,7 +107,7 @@ impl Prober {
             }
         };
         process.current_dir(&self.directory).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = process.spawn().map_err(|error| format!("it cannot be run: {error}"))?;
+        let mut child = process.spawn().map_err(|error| Cause::while_doing("it cannot be run", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // A hook that does not read is judged by how it ends.
             let _ = stdin.write_all(event.as_bytes());
@@ -154,7 +154,7 @@ impl Ran {
     }
 }
 
-fn wait(child: &mut Child) -> Result<ExitStatus, String> {
+fn wait(child: &mut Child) -> Result<ExitStatus, Cause> {
     let deadline = Instant::now() + HOOK_TIME_MAX;
     loop {
         match child.try_wait() {
@@ -163,9 +163,9 @@ fn wait(child: &mut Child) -> Result<ExitStatus, String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it did not answer within {} seconds", HOOK_TIME_MAX.as_secs()));
+                return Err(format!("it did not answer within {} seconds", HOOK_TIME_MAX.as_secs()).into());
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(Cause::of(error)),
         }
     }
 }

@@ -65,7 +65,8 @@ pub struct Moment<'a> {
     pub workflow: Option<&'a Workflow>,
 }
 
-/// What follows from an entry: the rows that it touched, as they are after it, and what must come of it.
+/// What follows from an entry: the rows that it touched, as they are after it, and what must come of it. What few entries
+/// touch is boxed: an approval should not carry it about.
 #[derive(Debug, Default)]
 pub struct Consequences {
     /// The agent.
@@ -75,17 +76,17 @@ pub struct Consequences {
     /// It is another than before.
     pub has_conversed: bool,
     /// The run of the agent.
-    pub run: Option<Run>,
+    pub run: Option<Box<Run>>,
     /// The ticket that was asked for.
-    pub ticket: Option<Ticket>,
+    pub ticket: Option<Box<Ticket>>,
     /// The ticket that the entry opened.
-    pub opened: Option<Ticket>,
+    pub opened: Option<Box<Ticket>>,
     /// A state file, by its path.
-    pub head: Option<(String, StateHead)>,
+    pub head: Option<Box<(String, StateHead)>>,
     /// An operator's key.
-    pub key: Option<OperatorKey>,
+    pub key: Option<Box<OperatorKey>>,
     /// A workflow that is the newest under its id.
-    pub workflow: Option<WorkflowHead>,
+    pub workflow: Option<Box<WorkflowHead>>,
     /// The entry of the decision that was reported as carried out.
     pub executed: Option<u64>,
     /// The agent has another token.
@@ -136,7 +137,7 @@ impl<'e, R: Rows> Step<'e, R> {
             }),
             Body::TrustRequested(requested) => self.of_agent(|step, agent| {
                 step.see(agent);
-                step.after.opened = Some(rulings::request_trust(agent, requested, step.stamp));
+                step.after.opened = Some(Box::new(rulings::request_trust(agent, requested, step.stamp)));
                 Ok(())
             }),
             Body::ApprovalResolved(resolved) => self.of_agent(|step, agent| step.resolve(agent, resolved)),
@@ -183,7 +184,7 @@ impl<'e, R: Rows> Step<'e, R> {
             Body::KeyCreated(created) => {
                 let known = self.rows.key(&created.key.key_id)?;
                 self.check(known.is_none(), "the key was made before");
-                self.after.key = Some(created.key.clone());
+                self.after.key = Some(Box::new(created.key.clone()));
                 Ok(())
             }
             Body::KeyRevoked(revoked) => self.revoke_key(revoked),
@@ -232,6 +233,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
         let follows = (self.entry.agent_seq, self.entry.previous) == expected;
         self.check(follows, "it does not follow the agent's entry before it");
+        self.check(self.stamp.at >= agent.last_at, "it is older than the agent's entry before it");
         change(self, &mut agent)?;
         agent.entries = agent.entries.saturating_add(1);
         agent.last_index = self.stamp.index;
@@ -254,7 +256,7 @@ impl<'e, R: Rows> Step<'e, R> {
             let id = step.agent_id();
             let mut run = step.rows.run(id)?;
             change(&mut run);
-            step.after.run = Some(run);
+            step.after.run = Some(Box::new(run));
             Ok(())
         })
     }
@@ -284,7 +286,7 @@ impl<'e, R: Rows> Step<'e, R> {
         }
         rulings::rule(agent, row, ruled, self.stamp, &mut self.after);
         self.after.conversation = conversation;
-        self.after.run = run;
+        self.after.run = run.map(Box::new);
         Ok(())
     }
 
@@ -300,7 +302,7 @@ impl<'e, R: Rows> Step<'e, R> {
         if let Some(ticket) = &mut ticket {
             ticket.spent = true;
         }
-        self.after.ticket = ticket;
+        self.after.ticket = ticket.map(Box::new);
         Ok(())
     }
 
@@ -309,7 +311,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let mut ticket = match self.rows.ticket(&resolved.approval_id)? {
             Some(ticket) if ticket.agent == id => ticket,
             other => {
-                self.after.ticket = other;
+                self.after.ticket = other.map(Box::new);
                 self.check(false, "there is no such ticket of this agent");
                 return Ok(());
             }
@@ -327,7 +329,7 @@ impl<'e, R: Rows> Step<'e, R> {
             let workflow = self.rows.workflow(&run)?;
             let made = resolve_for_run(&mut run, workflow.as_deref(), &ticket, resolved).is_ok();
             self.check(made, "the transition could not be made at that moment");
-            self.after.run = Some(run);
+            self.after.run = Some(Box::new(run));
         }
         let row = conversation.as_mut();
         self.after.trust =
@@ -335,7 +337,7 @@ impl<'e, R: Rows> Step<'e, R> {
         self.after.has_conversed = conversation.is_some();
         self.after.conversation = conversation;
         self.after.forgotten = Some(ticket.opened);
-        self.after.ticket = Some(ticket);
+        self.after.ticket = Some(Box::new(ticket));
         Ok(())
     }
 
@@ -352,16 +354,16 @@ impl<'e, R: Rows> Step<'e, R> {
     fn transition(&mut self, agent: &mut Agent, asked: &Transitioned) -> Result<(), R::Fault> {
         let (mut run, workflow) = self.decided_on(agent)?;
         let name = workflow.as_deref().map_or("", Workflow::id);
-        self.after.opened = rulings::transition(agent, asked, name, self.stamp);
+        self.after.opened = rulings::transition(agent, asked, name, self.stamp).map(Box::new);
         runs::transition(&mut run, workflow.as_deref(), asked);
-        self.after.run = Some(run);
+        self.after.run = Some(Box::new(run));
         Ok(())
     }
 
     fn steer(&mut self, agent: &Agent, steered: &RunSteered) -> Result<(), R::Fault> {
         let (mut run, workflow) = self.decided_on(agent)?;
         runs::steer(&mut run, workflow.as_deref(), &steered.steer);
-        self.after.run = Some(run);
+        self.after.run = Some(Box::new(run));
         Ok(())
     }
 
@@ -386,7 +388,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let can_begin = head.check(intent.current).is_ok() && intent.first == head.committed.is_none();
         self.check(can_begin, "this commit could not begin");
         head.begin(intent, self.stamp.index);
-        self.after.head = Some((intent.path.clone(), head));
+        self.after.head = Some(Box::new((intent.path.clone(), head)));
         Ok(())
     }
 
@@ -395,7 +397,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let is_open = head.open.as_ref().is_some_and(|open| open.index == outcome.intent);
         self.check(is_open, "it is the outcome of no open intent");
         head.end(outcome);
-        self.after.head = Some((outcome.path.clone(), head));
+        self.after.head = Some(Box::new((outcome.path.clone(), head)));
         Ok(())
     }
 
@@ -405,20 +407,20 @@ impl<'e, R: Rows> Step<'e, R> {
         if let Some(key) = &mut key {
             key.revoked = true;
         }
-        self.after.key = key;
+        self.after.key = key.map(Box::new);
         Ok(())
     }
 
     fn register_workflow(&mut self, registered: &WorkflowRegistered) -> Result<(), R::Fault> {
         let newest = self.rows.registered(&registered.id)?;
         let Some(workflow) = self.rows.read_workflow(&registered.workflow) else {
-            self.after.workflow = newest;
+            self.after.workflow = newest.map(Box::new);
             self.check(false, "its workflow cannot be read");
             return Ok(());
         };
         let next = WorkflowRegistered::after(newest.as_ref(), &workflow, registered.by.clone());
         self.check(next.as_ref() == Some(registered), "it is not the next workflow under this id");
-        self.after.workflow = Some(WorkflowHead::of(registered, &workflow, self.stamp.at, self.stamp.index));
+        self.after.workflow = Some(Box::new(WorkflowHead::of(registered, &workflow, self.stamp.at, self.stamp.index)));
         Ok(())
     }
 }

@@ -208,7 +208,7 @@ fn load_pattern(value: Value<'_>, path: &str) -> Result<Pattern, SchemaError> {
     Pattern::load(&pattern.nfc()).or_else(|reason| {
         error(format_args!(
             "pattern at {path} is not a regular expression that can be matched in linear time: {}",
-            display(&reason)
+            display(&reason.to_string())
         ))
     })
 }

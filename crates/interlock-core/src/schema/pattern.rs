@@ -9,6 +9,8 @@ use regex_automata::dfa::{Automaton, StartKind, dense};
 use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 
+use crate::cause::Cause;
+
 /// The largest table of one pattern, in bytes.
 const TABLE_BYTES_MAX: usize = 1 << 20;
 /// The most memory building it may take.
@@ -22,7 +24,7 @@ pub(super) struct Pattern {
 
 impl Pattern {
     /// Compiles a pattern, or says why it cannot be.
-    pub(super) fn load(pattern: &str) -> Result<Pattern, String> {
+    pub(super) fn load(pattern: &str) -> Result<Pattern, Cause> {
         let table = dense::Builder::new()
             .configure(
                 dense::Config::new()
@@ -35,7 +37,7 @@ impl Pattern {
             .build(&Translator::new(pattern).translate()?);
         match table {
             Ok(table) => Ok(Pattern { table }),
-            Err(reason) => Err(innermost(&reason)),
+            Err(reason) => Err(innermost(&reason).into()),
         }
     }
 
@@ -65,7 +67,7 @@ impl<'p> Translator<'p> {
         Translator { rest: pattern.chars(), out: String::new() }
     }
 
-    fn translate(mut self) -> Result<String, String> {
+    fn translate(mut self) -> Result<String, Cause> {
         while let Some(character) = self.rest.next() {
             match character {
                 '\\' => self.escape()?,
@@ -101,20 +103,20 @@ impl<'p> Translator<'p> {
     }
 
     /// After an opening parenthesis: groups, named or not, and nothing else that begins with a question mark.
-    fn group(&mut self) -> Result<(), String> {
+    fn group(&mut self) -> Result<(), Cause> {
         let rest = self.rest.as_str();
         if let Some(name) = rest.strip_prefix("?<").filter(|name| !name.starts_with(['=', '!'])) {
             self.rest = name.chars();
             self.out.push_str("(?P<");
         } else if rest.starts_with('?') && !rest.starts_with("?:") {
-            return Err("look-around and flags are not supported".to_owned());
+            return Err("look-around and flags are not supported".into());
         } else {
             self.out.push('(');
         }
         Ok(())
     }
 
-    fn escape(&mut self) -> Result<(), String> {
+    fn escape(&mut self) -> Result<(), Cause> {
         match self.rest.clone().next() {
             Some('b') => {
                 self.rest.next();
@@ -133,8 +135,8 @@ impl<'p> Translator<'p> {
     }
 
     /// What follows a backslash, in a class or outside.
-    fn class_escape(&mut self) -> Result<ClassItem, String> {
-        let Some(escaped) = self.rest.next() else { return Err("a backslash at the end".to_owned()) };
+    fn class_escape(&mut self) -> Result<ClassItem, Cause> {
+        let Some(escaped) = self.rest.next() else { return Err("a backslash at the end".into()) };
         Ok(match escaped {
             'd' => ClassItem::Class("[0-9]".to_owned()),
             'D' => ClassItem::Class("[^0-9]".to_owned()),
@@ -144,7 +146,7 @@ impl<'p> Translator<'p> {
             'S' => ClassItem::Class(format!("[^{SPACES}]")),
             'p' | 'P' => {
                 let inner = self.rest.as_str().strip_prefix('{').and_then(|rest| rest.split_once('}'));
-                let Some((name, rest)) = inner else { return Err(r"\p must name a property in braces".to_owned()) };
+                let Some((name, rest)) = inner else { return Err(r"\p must name a property in braces".into()) };
                 self.rest = rest.chars();
                 ClassItem::Class(format!("[\\{escaped}{{{name}}}]"))
             }
@@ -156,22 +158,22 @@ impl<'p> Translator<'p> {
             'x' => ClassItem::Character(self.hex(2)?),
             'u' => ClassItem::Character(self.hex(4)?),
             other if other.is_ascii_alphanumeric() => {
-                return Err(format!("the escape \\{other} is not supported (back-references are not)"));
+                return Err(format!("the escape \\{other} is not supported (back-references are not)").into());
             }
             other => ClassItem::Character(other),
         })
     }
 
-    fn hex(&mut self, digits: usize) -> Result<char, String> {
+    fn hex(&mut self, digits: usize) -> Result<char, Cause> {
         let code = (0..digits).try_fold(0_u32, |code, _| {
             let digit = self.rest.next().and_then(|digit| digit.to_digit(16))?;
             Some(code << 4 | digit)
         });
-        code.and_then(char::from_u32).ok_or_else(|| "an escape that names no character".to_owned())
+        code.and_then(char::from_u32).ok_or_else(|| "an escape that names no character".into())
     }
 
     /// A character class, from behind its opening bracket to its closing one.
-    fn class(&mut self) -> Result<(), String> {
+    fn class(&mut self) -> Result<(), Cause> {
         let negated = self.rest.as_str().starts_with('^');
         if negated {
             self.rest.next();
@@ -181,7 +183,7 @@ impl<'p> Translator<'p> {
         loop {
             let first = match self.class_item()? {
                 Some(first) => first,
-                None if is_empty => return Err("an empty character class".to_owned()),
+                None if is_empty => return Err("an empty character class".into()),
                 None => break,
             };
             is_empty = false;
@@ -199,7 +201,7 @@ impl<'p> Translator<'p> {
                     self.out.push('-');
                     self.push_character(high);
                 }
-                _ => return Err("a range in a character class whose ends are not two characters in order".to_owned()),
+                _ => return Err("a range in a character class whose ends are not two characters in order".into()),
             }
         }
         self.out.push(']');
@@ -207,9 +209,9 @@ impl<'p> Translator<'p> {
     }
 
     /// The next thing in a class; `None` at its end.
-    fn class_item(&mut self) -> Result<Option<ClassItem>, String> {
+    fn class_item(&mut self) -> Result<Option<ClassItem>, Cause> {
         match self.rest.next() {
-            None => Err("a character class without an end".to_owned()),
+            None => Err("a character class without an end".into()),
             Some(']') => Ok(None),
             Some('\\') if self.rest.as_str().starts_with('b') => {
                 self.rest.next();

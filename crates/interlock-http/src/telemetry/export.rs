@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use interlock_core::Cause;
 use interlock_core::json::{self, Limits};
 
 use super::log::{Level, Log};
@@ -124,9 +125,9 @@ impl Exporter {
 /// Why a batch did not arrive.
 enum Undelivered {
     /// It can be tried again.
-    Passing(String),
+    Passing(Cause),
     /// It would not help.
-    Final(String),
+    Final(Cause),
 }
 
 fn export(spans: &Taking<Span>, url: &OtlpUrl, log: Option<&Log>) {
@@ -169,7 +170,7 @@ fn export(spans: &Taking<Span>, url: &OtlpUrl, log: Option<&Log>) {
 }
 
 /// Delivers a batch, trying again where that is worth it. Returns how many spans the collector did not want.
-fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, String> {
+fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, Cause> {
     let mut pauses = RETRY_PAUSES.into_iter();
     loop {
         let trouble = match post(url, body) {
@@ -191,8 +192,8 @@ fn deliver(spans: &Taking<Span>, url: &OtlpUrl, body: &str) -> Result<u64, Strin
 fn post(url: &OtlpUrl, body: &str) -> Result<u64, Undelivered> {
     let deadline = Instant::now().checked_add(DELIVERY_TIME_MAX).unwrap_or_else(Instant::now);
     let stream = client::connect(&url.0, None, CONNECT_TIME_MAX, deadline).map_err(|fault| match fault {
-        ConnectFault::Unreachable(error) => Undelivered::Passing(error.to_string()),
-        ConnectFault::Trust(fault) => Undelivered::Final(fault.message),
+        ConnectFault::Unreachable(error) => Undelivered::Passing(Cause::of(error)),
+        ConnectFault::Trust(fault) => Undelivered::Final(fault.message.into()),
     })?;
     let Address { authority, target, .. } = &url.0;
     let headers = [("content-type", "application/json")];
@@ -201,19 +202,19 @@ fn post(url: &OtlpUrl, body: &str) -> Result<u64, Undelivered> {
         let is = |kind: io::ErrorKind| error.kind() == kind;
         // A slow collector may have it already, and would be slower for getting it twice.
         if is(io::ErrorKind::TimedOut) || is(io::ErrorKind::WouldBlock) {
-            Undelivered::Final("it takes too long".to_owned())
+            Undelivered::Final("it takes too long".into())
         } else if is(io::ErrorKind::InvalidData) {
-            Undelivered::Final("the answer is no HTTP".to_owned())
+            Undelivered::Final("the answer is no HTTP".into())
         } else if is(io::ErrorKind::UnexpectedEof) {
-            Undelivered::Passing("no answer".to_owned())
+            Undelivered::Passing("no answer".into())
         } else {
-            Undelivered::Passing(error.to_string())
+            Undelivered::Passing(Cause::of(error))
         }
     })?;
     match answer.head.status {
         200..=299 => Ok(rejected(&answer.body.unwrap_or_default())),
-        status @ (429 | 502 | 503 | 504) => Err(Undelivered::Passing(format!("status {status}"))),
-        status => Err(Undelivered::Final(format!("status {status}"))),
+        status @ (429 | 502 | 503 | 504) => Err(Undelivered::Passing(format!("status {status}").into())),
+        status => Err(Undelivered::Final(format!("status {status}").into())),
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use interlock_core::json;
-use interlock_core::{Code, Digest};
+use interlock_core::{Cause, Code, Digest};
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _};
 use rustix::fs::OFlags;
@@ -309,28 +309,28 @@ fn read_keys(directory: &Path, own: bool) -> Result<Option<Vec<Arc<SigningKey>>>
     file.take(FILE_BYTES_MAX.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
     let text =
         String::from_utf8(bytes).ok().filter(|text| u64::try_from(text.len()).is_ok_and(|n| n <= FILE_BYTES_MAX));
-    let keys = text.ok_or_else(|| "it is no text, or too long".to_owned()).and_then(|text| load_keys(&text));
-    let damaged = |what: String| {
+    let keys = text.ok_or_else(|| "it is no text, or too long".into()).and_then(|text| load_keys(&text));
+    let damaged = |what: Cause| {
         let advice = "put a copy back, or remove it to have a new key made (earlier attestations then fail)";
         refused(Code::EnvironmentFiles, &format_args!("is damaged, {what}; {advice}"))
     };
     keys.map(Some).map_err(damaged)
 }
 
-fn load_keys(text: &str) -> Result<Vec<Arc<SigningKey>>, String> {
+fn load_keys(text: &str) -> Result<Vec<Arc<SigningKey>>, Cause> {
     let lines = text.strip_suffix('\n').ok_or("its last line has no end")?;
     let random = SystemRandom::new();
     let mut keys: Vec<Arc<SigningKey>> = Vec::new();
     for (position, line) in lines.split('\n').enumerate() {
         let number = position.saturating_add(1);
         if number > KEYS_LEN_MAX {
-            return Err(format!("it has more than {KEYS_LEN_MAX} keys"));
+            return Err(format!("it has more than {KEYS_LEN_MAX} keys").into());
         }
         // The reason is not repeated: it could hold a part of the secret.
         let read: Line = json::from_str(line).map_err(|_| format!("line {number} is no key"))?;
         if read.format > FORMAT {
             let format = read.format;
-            return Err(format!("line {number} has format {format}, newer than this version reads ({FORMAT})"));
+            return Err(format!("line {number} has format {format}, newer than this version reads ({FORMAT})").into());
         }
         let pkcs8 = BASE64URL.decode(&read.pkcs8).ok();
         let key = pkcs8.and_then(|pkcs8| SigningKey::load(read.alg, &pkcs8, &random));
@@ -338,7 +338,7 @@ fn load_keys(text: &str) -> Result<Vec<Arc<SigningKey>>, String> {
         let key = key.filter(|key| key.line().as_deref() == Some(line));
         let key = key.ok_or_else(|| format!("line {number} is no key"))?;
         if keys.iter().any(|other| other.public == key.public) {
-            return Err(format!("line {number} is there twice"));
+            return Err(format!("line {number} is there twice").into());
         }
         keys.push(Arc::new(key));
     }

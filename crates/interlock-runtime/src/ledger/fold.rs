@@ -40,6 +40,7 @@ pub(super) struct Fold {
     refusals: HashMap<u64, (String, RefusalKind)>,
     /// Changes of trust that the next entry of the agent must be.
     due: HashMap<String, TrustChanged>,
+    /// The time of the last entry that is about no agent.
     clock: u64,
 }
 
@@ -159,10 +160,13 @@ impl Fold {
         before: impl FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled),
         mut wrong: impl FnMut(&str),
     ) {
-        if entry.at < self.clock {
-            wrong("it is older than the entry before it");
+        // An agent has its own time, which `apply` looks at: entries of two agents may come in any order.
+        if entry.agent.is_none() {
+            if entry.at < self.clock {
+                wrong("it is older than the entry of the service before it");
+            }
+            self.clock = self.clock.max(entry.at);
         }
-        self.clock = self.clock.max(entry.at);
         if let Some(text) = entry.body.activated() {
             match Bundle::from_text(text).map(Arc::new) {
                 Ok(bundle) => {
@@ -228,16 +232,16 @@ impl Fold {
         }
         if let Some(agent) = after.agent {
             let id = &agent.profile.agent_id;
-            self.runs.extend(after.run.map(|run| (id.clone(), run)));
+            self.runs.extend(after.run.map(|run| (id.clone(), *run)));
             self.due.extend(after.trust.map(|due| (id.clone(), due)));
             self.agents.insert(id.clone(), agent);
         }
         self.conversations.extend(conversation.zip(after.conversation));
         let tickets = after.ticket.into_iter().chain(after.opened);
-        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
-        self.heads.extend(after.head);
-        self.keys.extend(after.key.map(|key| (key.key_id.clone(), key)));
-        self.registered.extend(after.workflow.map(|head| (head.id.clone(), head)));
+        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), *ticket)));
+        self.heads.extend(after.head.map(|head| *head));
+        self.keys.extend(after.key.map(|key| (key.key_id.clone(), *key)));
+        self.registered.extend(after.workflow.map(|head| (head.id.clone(), *head)));
     }
 
     /// What is still missing once every entry was added.

@@ -1182,6 +1182,7 @@ fn an_audit_finds_every_edit_of_a_run_and_of_its_entries() {
         (edit("call_ended", r#""ok":true"#, r#""ok":false"#), "root"),
         (edit("allowance_given", "secrets", "egress"), "root"),
         (edit("run_steered", r#""pause":1"#, r#""pause":2"#), "root"),
+        (edit("run_steered", r#""at":17"#, r#""at":16"#), "older than the agent's entry before it"),
     ] {
         let scratch = tempfile::tempdir().expect("a directory");
         everything(scratch.path());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::bundle::SqlSettings;
-use interlock_core::display;
+use interlock_core::{Cause, display};
 
 use super::dialect::{Dialect, Named};
 use super::rules::{Rules, Schema, SensitiveColumn};
@@ -27,15 +27,16 @@ pub(super) struct Database {
 
 impl Databases {
     /// Resolves the settings of a bundle.
-    pub fn load(settings: Option<&SqlSettings>) -> Result<Databases, String> {
+    pub fn load(settings: Option<&SqlSettings>) -> Result<Databases, Cause> {
         let Some(settings) = settings else { return Ok(Databases::default()) };
         let any = Database::load(settings, &Database::default())?;
         let mut targets = BTreeMap::new();
         for (name, settings) in &settings.targets {
             if name.is_empty() {
-                return Err("a target has no name".to_owned());
+                return Err("a target has no name".into());
             }
-            let target = Database::load(settings, &any).map_err(|why| format!("target `{}`: {why}", display(name)))?;
+            let target = Database::load(settings, &any)
+                .map_err(|why| Cause::while_doing(format!("target `{}`", display(name)), why))?;
             targets.insert(name.clone(), target);
         }
         Ok(Databases { any, targets })
@@ -49,13 +50,13 @@ impl Databases {
 
 impl Database {
     /// A database that has its own dialect and schema, and columns and functions beside those of all.
-    fn load(settings: &SqlSettings, all: &Database) -> Result<Database, String> {
+    fn load(settings: &SqlSettings, all: &Database) -> Result<Database, Cause> {
         let dialect = match &settings.dialect {
             None => all.dialect,
             Some(name) => match Dialect::named(name) {
                 Some(Named::One(dialect)) => Some(dialect),
                 Some(Named::Generic) => None,
-                None => return Err(format!("unknown dialect `{}`", display(name))),
+                None => return Err(format!("unknown dialect `{}`", display(name)).into()),
             },
         };
         let schema = match &settings.schema {
@@ -69,7 +70,7 @@ impl Database {
         let mut functions = all.functions.clone();
         for name in &settings.functions {
             if name.is_empty() || name.split('.').any(str::is_empty) {
-                return Err(format!("`{}` is not the name of a function", display(name)));
+                return Err(format!("`{}` is not the name of a function", display(name)).into());
             }
             functions.insert(name.to_lowercase());
         }
@@ -82,10 +83,10 @@ impl Database {
 }
 
 /// `column` or `table.column`; a schema before the table is allowed and not looked at.
-fn sensitive_column(name: &str) -> Result<SensitiveColumn, String> {
+fn sensitive_column(name: &str) -> Result<SensitiveColumn, Cause> {
     let mut parts: Vec<&str> = name.split('.').collect();
     if parts.iter().any(|part| part.is_empty()) || parts.len() > 3 {
-        return Err(format!("`{}` is not the name of a column", display(name)));
+        return Err(format!("`{}` is not the name of a column", display(name)).into());
     }
     let column = parts.pop().unwrap_or_default().to_owned();
     Ok(SensitiveColumn { table: parts.pop().map(str::to_owned), column })

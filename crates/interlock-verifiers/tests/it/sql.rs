@@ -520,7 +520,7 @@ fn settings_that_make_no_sense_are_refused() {
         (r#"{"targets":{"":{}}}"#, "a target has no name"),
         (r#"{"targets":{"books":{"dialect":"x"}}}"#, "target `books`: unknown dialect `x`"),
     ] {
-        let why = Databases::load(Some(&settings(text))).unwrap_err();
+        let why = Databases::load(Some(&settings(text))).unwrap_err().to_string();
         assert!(why.contains(reason), "{text}: {why}");
     }
     assert!(Databases::load(Some(&settings(r#"{"dialect":"generic"}"#))).is_ok());

@@ -38,7 +38,7 @@ pub(super) fn rule(
     }
     if let Some(opened) = &ruled.ticket {
         open_ticket(agent, &opened.approval_id, opened.expires_at, false, at);
-        after.opened = Some(ticket_of(agent, ruled, facts, opened, stamp));
+        after.opened = Some(Box::new(ticket_of(agent, ruled, facts, opened, stamp)));
     }
     if let Some(counted) = counted(ruled, rules) {
         let from_level = agent.trust;

@@ -18,8 +18,8 @@ pub(super) struct Read {
     pub(super) agent: Option<Arc<Agent>>,
     /// The conversation, by agent and id.
     pub(super) conversation: Option<((String, String), Conversation)>,
-    pub(super) run: Option<Run>,
-    pub(super) ticket: Option<Ticket>,
+    pub(super) run: Option<Box<Run>>,
+    pub(super) ticket: Option<Box<Ticket>>,
     /// The workflow that the entry has the text of.
     pub(super) workflow: Option<Arc<Workflow>>,
 }
@@ -63,7 +63,7 @@ impl Rows for Overlay<'_, '_> {
     }
 
     fn run(&mut self, agent: &str) -> Result<Run, StoreFault> {
-        self.read.run.take().map_or_else(|| self.batch.run_row(agent), Ok)
+        self.read.run.take().map_or_else(|| self.batch.run_row(agent), |run| Ok(*run))
     }
 
     fn workflow(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
@@ -79,7 +79,7 @@ impl Rows for Overlay<'_, '_> {
 
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
         match self.read.ticket.take() {
-            Some(ticket) => Ok(Some(ticket)),
+            Some(ticket) => Ok(Some(*ticket)),
             None => self.batch.ticket(id),
         }
     }
@@ -178,17 +178,17 @@ impl Batch<'_> {
             let id = &agent.profile.agent_id;
             self.tokens.extend(after.has_token.then(|| (agent.token, id.clone())));
             self.forgotten.extend(after.forgotten.map(|opened| (id.clone(), opened)));
-            self.runs.extend(after.run.map(|run| (id.clone(), run)));
+            self.runs.extend(after.run.map(|run| (id.clone(), *run)));
             if after.erased {
                 self.forget_texts(id);
             }
             self.agents.insert(id.clone(), (Some(Arc::new(agent)), true));
         }
         let tickets = after.ticket.into_iter().chain(after.opened);
-        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), ticket)));
+        self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), *ticket)));
         self.executions.extend(after.executed.map(|decision| (decision, index)));
-        self.heads.extend(after.head);
-        self.keys.extend(after.key.map(|key| (key.key_id.clone(), key)));
-        self.workflows.extend(after.workflow.map(|head| (head.id.clone(), head)));
+        self.heads.extend(after.head.map(|head| *head));
+        self.keys.extend(after.key.map(|key| (key.key_id.clone(), *key)));
+        self.workflows.extend(after.workflow.map(|head| (head.id.clone(), *head)));
     }
 }

@@ -97,7 +97,7 @@ impl Batch<'_> {
         let index = self.next_index();
         let kept_text = self.keep_text(&id, &ruled, text, None, index)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
-        let read = Read { agent: Some(agent), run: Some(run), ..Read::default() };
+        let read = Read { agent: Some(agent), run: Some(Box::new(run)), ..Read::default() };
         let answer = self.record(read, now, Body::Ruled(Box::new(ruled)))?;
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
@@ -162,7 +162,7 @@ impl Batch<'_> {
                 return Ok(Answer::Recorded(recorded));
             }
         }
-        let read = Read { agent: Some(agent), run: Some(run), ..Read::default() };
+        let read = Read { agent: Some(agent), run: Some(Box::new(run)), ..Read::default() };
         let answer = self.record(read, now, Body::Transitioned(Box::new(asked)))?;
         if let (Some(kind), Answer::Recorded(recorded)) = (&kind, &answer) {
             self.remember_refusal(&id, kind, recorded, None);
@@ -247,7 +247,7 @@ impl Batch<'_> {
         };
         let writing = |run: &Run| run.open.iter().filter(|open| open.changes).count();
         let (before, ends_call) = (writing(&run), matches!(body, Body::CallEnded(_)));
-        let read = Read { agent: Some(agent), run: Some(run), workflow: workflow.clone(), ..Read::default() };
+        let read = Read { agent: Some(agent), run: Some(Box::new(run)), workflow: workflow.clone(), ..Read::default() };
         let answer = self.record(read, now, body)?;
         if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
             self.state.workflows.add(workflow);

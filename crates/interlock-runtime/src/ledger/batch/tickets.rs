@@ -50,9 +50,9 @@ impl Batch<'_> {
             if let Err(code) = resolve_for_run(&mut run.clone(), workflow.as_deref(), &ticket, &resolved) {
                 return Ok(if code == Code::ApprovalStale { Answer::Stale(Stale::Run) } else { Answer::Refused(code) });
             }
-            read.run = Some(run);
+            read.run = Some(Box::new(run));
         }
-        read.ticket = Some(ticket);
+        read.ticket = Some(Box::new(ticket));
         self.record(read, now, Body::ApprovalResolved(Box::new(resolved)))
     }
 
@@ -123,7 +123,7 @@ impl Batch<'_> {
             usage,
             charge: ruling.charged.raised_by(usage),
         };
-        let read = Read { agent: Some(agent), ticket, ..Read::default() };
+        let read = Read { agent: Some(agent), ticket: ticket.map(Box::new), ..Read::default() };
         self.record(read, now, Body::Executed(Box::new(executed)))
     }
 
