@@ -10,11 +10,6 @@ use interlock_testkit::repository;
 const WINDOW: usize = 12;
 /// So many different names of one table in there are a list.
 const LIST: usize = 4;
-/// What names many guarded places and is no list of them.
-const OTHERS: [(&str, &str); 1] = [(
-    "interlock-verifiers/src/shell/printed.rs",
-    "commands that print a credential, each with the file that holds it",
-)];
 
 fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).expect("a directory") {
@@ -76,7 +71,6 @@ fn nobody_keeps_a_second_list() {
             sources(&path.join("src"), &mut files);
         }
     }
-    let mut excused = 0;
     for file in files {
         let name = file.strip_prefix(&crates).expect("in there").to_str().expect("UTF-8").to_owned();
         if name.starts_with("interlock-core/src/places/") || name == "interlock-core/src/field_names.rs" {
@@ -84,11 +78,6 @@ fn nobody_keeps_a_second_list() {
         }
         let text = product(&file);
         let of_places = lists(&text, |name| places.contains(name));
-        if OTHERS.iter().any(|(other, _)| *other == name) {
-            assert!(of_places.is_some(), "{name} needs no excuse");
-            excused += 1;
-            continue;
-        }
         assert_eq!(of_places, None, "{name}: guarded places belong into core/src/places/table.rs");
         // A table of a host's tools has its fields one a line.
         let of_fields = text.lines().find(|line| {
@@ -96,7 +85,6 @@ fn nobody_keeps_a_second_list() {
         });
         assert_eq!(of_fields, None, "{name}: names of fields belong into core/src/field_names.rs");
     }
-    assert_eq!(excused, OTHERS.len());
 }
 
 /// The search finds what it is there to find.
