@@ -34,8 +34,8 @@ pub(super) struct Fold {
     bundles: HashMap<Digest, Arc<Bundle>>,
     /// The one in force.
     in_force: Option<Arc<Bundle>>,
-    /// Rulings by which something can be executed, with the tickets that some of them opened.
-    executable: HashMap<u64, (Executable, Option<String>)>,
+    /// Rulings by which something can be executed, in their order, with the tickets that some of them opened.
+    executable: Vec<(u64, Executable, Option<Box<str>>)>,
     /// Refusals that are written out, with whose they are: those that later ones may be like.
     refusals: HashMap<u64, (String, RefusalKind)>,
     /// Changes of trust that the next entry of the agent must be.
@@ -50,6 +50,8 @@ struct Adding<'f, B> {
     index: u64,
     /// Sees a ruling with what it was decided on.
     before: Option<B>,
+    /// The agent that was handed over, by its id.
+    agent: Option<String>,
     /// The conversation that was handed over.
     conversation: Option<(String, String)>,
     wrong: Vec<&'static str>,
@@ -59,7 +61,9 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
     type Fault = Infallible;
 
     fn agent(&mut self, id: &str) -> Result<Option<Agent>, Infallible> {
-        Ok(self.fold.agents.remove(id))
+        let Some((id, agent)) = self.fold.agents.remove_entry(id) else { return Ok(None) };
+        self.agent = Some(id);
+        Ok(Some(agent))
     }
 
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Conversation, Infallible> {
@@ -176,12 +180,13 @@ impl Fold {
                 Err(error) => wrong(&error.to_string()),
             }
         }
-        let mut adding = Adding { fold: self, index, before: Some(before), conversation: None, wrong: Vec::new() };
+        let mut adding =
+            Adding { fold: self, index, before: Some(before), agent: None, conversation: None, wrong: Vec::new() };
         let Ok(after) = apply(entry, index, &mut adding);
-        let Adding { conversation, wrong: decided_wrong, .. } = adding;
+        let Adding { agent, conversation, wrong: decided_wrong, .. } = adding;
         decided_wrong.iter().chain(&after.impossible).for_each(|reason| wrong(reason));
         self.check_beside_rows(entry, &mut wrong);
-        self.keep(entry, index, after, conversation);
+        self.keep(entry, index, after, agent, conversation);
     }
 
     /// What is said of other entries, which have no rows.
@@ -204,12 +209,13 @@ impl Fold {
 
     /// What is wrong with a report that something was done.
     fn check_execution(&self, agent: &Agent, executed: &Executed, at: u64) -> Option<&'static str> {
-        let found = self.executable.get(&executed.decision);
-        let opened = found.and_then(|(_, opened)| opened.as_ref());
+        let found = self.executable.binary_search_by_key(&executed.decision, |(index, ..)| *index);
+        let found = found.ok().and_then(|at| self.executable.get(at));
+        let opened = found.and_then(|(_, _, opened)| opened.as_deref());
         let ticket = opened.and_then(|opened| self.tickets.get(opened));
         let ticket = ticket.filter(|ticket| ticket.agent == agent.profile.agent_id);
         let reported = self.executions.contains_key(&executed.decision);
-        let executable = found.map(|(executable, _)| *executable);
+        let executable = found.map(|(_, executable, _)| *executable);
         let bundle = self.in_force.as_ref()?.digest();
         let Ok(ruling) = decide_execution(agent, executable, ticket, reported, bundle, at) else {
             return Some("this execution could not be reported then");
@@ -221,20 +227,26 @@ impl Fold {
     }
 
     /// Puts the rows back as the entry left them.
-    fn keep(&mut self, entry: &Entry, index: u64, after: Consequences, conversation: Option<(String, String)>) {
+    fn keep(
+        &mut self,
+        entry: &Entry,
+        index: u64,
+        after: Consequences,
+        agent: Option<String>,
+        conversation: Option<(String, String)>,
+    ) {
         if let Some(executable) = entry.body.ruled().map(Executable::of).filter(Executable::is_possible) {
-            let opened = after.opened.as_ref().map(|ticket| ticket.approval_id.clone());
-            self.executable.insert(index, (executable, opened));
+            let opened = after.opened.as_ref().map(|ticket| ticket.approval_id.as_str().into());
+            self.executable.push((index, executable, opened));
         }
         if let Some(decision) = after.executed {
-            self.executable.remove(&decision);
             self.executions.insert(decision, index);
         }
-        if let Some(agent) = after.agent {
-            let id = &agent.profile.agent_id;
+        if let Some(row) = after.agent {
+            let id = agent.unwrap_or_else(|| row.profile.agent_id.clone());
             self.runs.extend(after.run.map(|run| (id.clone(), *run)));
             self.due.extend(after.trust.map(|due| (id.clone(), due)));
-            self.agents.insert(id.clone(), agent);
+            self.agents.insert(id, row);
         }
         self.conversations.extend(conversation.zip(after.conversation));
         let tickets = after.ticket.into_iter().chain(after.opened);
