@@ -195,19 +195,22 @@ impl Batch<'_> {
             Some(pass) => pass.add(now),
             None => counted.passes.push(PassCount::first(kind, now)),
         }
-        let is_new = counted.passed.insert(kind);
+        if !counted.passed.contains(&kind) {
+            return self.record_passes(id, counted);
+        }
         self.refused.insert(id.to_owned(), counted);
-        if is_new { self.count_passes_of(id) } else { Ok(()) }
+        Ok(())
     }
 
-    fn count_passes_of(&mut self, id: &str) -> Result<(), Trouble> {
-        let agent = if id == NOBODY { None } else { Some(self.agent(id)?.ok_or(Trouble::Internal)?) };
-        let now = self.state.clock.max(agent.as_ref().map_or(0, |agent| agent.last_at));
-        let mut counted = self.refusals(id, now);
+    /// Puts into an entry what went on without a ruling. Only what is on record counts as such.
+    fn record_passes(&mut self, id: &str, mut counted: AgentRefusals) -> Result<(), Trouble> {
         let passes = std::mem::take(&mut counted.passes);
         if passes.is_empty() {
             return Ok(());
         }
+        let agent = if id == NOBODY { None } else { Some(self.agent(id)?.ok_or(Trouble::Internal)?) };
+        let now = self.state.clock.max(agent.as_ref().map_or(0, |agent| agent.last_at));
+        counted.passed.extend(passes.iter().map(|pass| pass.kind));
         self.record(Read { agent, ..Read::default() }, now, Body::Passed(Passed { passes }))?;
         self.refused.insert(id.to_owned(), counted);
         Ok(())
@@ -224,7 +227,8 @@ impl Batch<'_> {
             if agent != NOBODY {
                 self.count_repeats_of(&agent)?;
             }
-            self.count_passes_of(&agent)?;
+            let counted = self.refusals(&agent, self.state.clock);
+            self.record_passes(&agent, counted)?;
         }
         Ok(Answer::Done)
     }
