@@ -307,6 +307,7 @@ impl<'e, R: Rows> Step<'e, R> {
     }
 
     fn resolve(&mut self, agent: &mut Agent, resolved: &ApprovalResolved) -> Result<(), R::Fault> {
+        self.see(agent);
         let id = self.agent_id();
         let mut ticket = match self.rows.ticket(&resolved.approval_id)? {
             Some(ticket) if ticket.agent == id => ticket,

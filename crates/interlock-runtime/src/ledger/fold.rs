@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{
-    Agent, Conversation, Executable, Figures, Ticket, check_trust_request, decide_execution, decide_transition,
-    is_observed,
+    Agent, Conversation, Executable, Figures, Ticket, Verdict, check_trust_request, decide_execution,
+    decide_transition, is_observed,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
@@ -107,6 +107,19 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
     /// What was decided is decided again.
     fn before(&mut self, entry: &Entry, moment: &Moment<'_>) {
         let agent = moment.agent;
+        let in_force = self.fold.in_force.as_ref().map(|bundle| bundle.digest());
+        if let Some(bundle) = bundle_of(&entry.body)
+            && in_force != Some(bundle)
+        {
+            self.wrong.push("it was decided under another bundle than the one in force");
+        }
+        if let Body::ApprovalResolved(resolved) = &entry.body
+            && let Some(ticket) = self.fold.tickets.get(&resolved.approval_id)
+            && resolved.verdict == Verdict::Approved
+            && in_force != Some(ticket.bundle)
+        {
+            self.wrong.push("it approved what was asked under another bundle");
+        }
         if let Some(kind) = RefusalKind::of(&entry.body, agent.trust, entry.rules).filter(|_| entry.rules >= 5) {
             self.fold.refusals.insert(self.index, (agent.profile.agent_id.clone(), kind));
         }
@@ -216,7 +229,9 @@ impl Fold {
         let ticket = ticket.filter(|ticket| ticket.agent == agent.profile.agent_id);
         let reported = self.executions.contains_key(&executed.decision);
         let executable = found.map(|(_, executable, _)| *executable);
-        let bundle = self.in_force.as_ref()?.digest();
+        let Some(bundle) = self.in_force.as_ref().map(|bundle| bundle.digest()) else {
+            return Some("no bundle was in force to report it under");
+        };
         let Ok(ruling) = decide_execution(agent, executable, ticket, reported, bundle, at) else {
             return Some("this execution could not be reported then");
         };
@@ -262,6 +277,17 @@ impl Fold {
             wrong(&format!("trust of {id} had to change after its last ruling and did not"));
         }
     }
+}
+
+/// The bundle that an entry says it was decided under.
+fn bundle_of(body: &Body) -> Option<Digest> {
+    if let Body::Transitioned(asked) = body {
+        return Some(asked.bundle);
+    }
+    if let Body::TrustRequested(requested) = body {
+        return Some(requested.bundle);
+    }
+    body.ruled().map(|ruled| ruled.bundle)
 }
 
 /// Whether a recorded outcome is the one that was decided; the id of a ticket was drawn then.

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::Frontier;
+use interlock_core::ledger::{Entry, Frontier};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
     CheckpointFile, Ledger, LedgerKey, MemoryStore, Ports, RecoveryFault, SqliteReader, SqliteStore, Store, recover,
@@ -382,6 +382,9 @@ fn an_audit_decides_again_what_let_something_run() {
     assert_eq!(send("observe", "{}").status, 200);
     let refused = send("verify", &asked("file_delete", 3)).body;
     assert!(refused.contains(r#""enforced":false"#), "{refused}");
+    let in_force = server.ledger.entry(2).expect("read").expect("a ruling");
+    let in_force =
+        Entry::from_bytes(&in_force).expect("an entry").body.into_ruled().expect("a ruling").bundle.to_string();
     drop(server);
     let file = file();
     assert_eq!(findings(scratch.path(), &file), Vec::<String>::new());
@@ -396,6 +399,15 @@ fn an_audit_decides_again_what_let_something_run() {
         (edit("ruled", r#","observed":true"#, ""), "or is only shown comes out differently"),
         (edit("executed", r#""decision":2"#, r#""decision":1"#), "this execution could not be reported"),
         (edit("executed", r#""cost_usd":490000"#, r#""cost_usd":1"#), "or cost something else"),
+        (edit("ruled", r#""bundle":"sha256:"#, r#""bundle":"sha256:0"#), "not an entry"),
+        (
+            format!(
+                "UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), '{in_force}', '{}') AS BLOB) WHERE \
+                 CAST(bytes AS TEXT) LIKE '%\"kind\":\"ruled\"%'",
+                "sha256:".to_owned() + &"0".repeat(64)
+            ),
+            "under another bundle than the one in force",
+        ),
         (edit("trust_requested", r#""to_level":2"#, r#""to_level":1"#), "more trust could not be asked for"),
         (edit("trust_requested", r#""from_level":1"#, r#""from_level":0"#), "more trust could not be asked for"),
     ] {
