@@ -403,3 +403,26 @@ fn the_session_of_probes_is_reserved() {
     let event = String::from_utf8(home.event("1")).expect("text").replace("\"s\"", "\"interlock-doctor\"");
     refused(&home.hook(&[], event.as_bytes()), "the name of the session is reserved");
 }
+
+#[test]
+fn a_subagent_may_look_where_the_run_stands_and_not_move_it() {
+    let home = Home::new();
+    let event = |tool: &str, subagent: &str| {
+        let repo = home.repo();
+        format!(
+            r#"{{"session_id":"s","transcript_path":"/dev/null","cwd":"{}","permission_mode":"default","hook_event_name":"PreToolUse","tool_name":"mcp__interlock__interlock_{tool}","tool_input":{{}},"tool_use_id":"t"{subagent}}}"#,
+            path(&repo)
+        )
+        .into_bytes()
+    };
+    let subagent = r#","agent_id":"a1","agent_type":"Explore""#;
+    passed(&home.hook(&[], &event("get_state", "")));
+    for enforced in [false, true] {
+        if enforced {
+            home.enforce();
+        }
+        passed(&home.hook(&[], &event("transition", "")));
+        passed(&home.hook(&[], &event("get_state", subagent)));
+        refused(&home.hook(&[], &event("transition", subagent)), "only the main agent makes transitions");
+    }
+}

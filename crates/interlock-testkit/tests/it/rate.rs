@@ -247,3 +247,31 @@ fn bodies_that_nobody_signed_are_counted_too() {
     );
     assert!(client.send("POST", &path, &[], &body).expect("an answer").body.contains("APPROVED"));
 }
+
+/// A large body is counted before it is read, as nobody's; it is not counted once more when its token is known.
+#[test]
+fn a_request_is_counted_once() {
+    let server = limited("[limits]\nrequests_per_minute_per_key = 2\n");
+    let mut client = server.client();
+    let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
+    let path = format!("/agents/{}/verify", agent.id);
+    let body = |step: u32, token: &str, padding: usize| {
+        let padding = " ".repeat(padding);
+        format!(
+            r#"{{"agent_token":"{token}",{padding}"action":{{"type":"calculate","query":"{step}+1"}},"context":{{"conversation_id":"c","step_number":{step}}}}}"#
+        )
+    };
+    for step in [1, 2] {
+        let answer = client.send("POST", &path, &[], &body(step, &agent.token, 40_000)).expect("an answer");
+        assert!(answer.body.contains("APPROVED"), "{}", answer.body);
+    }
+    assert_eq!(client.send("POST", &path, &[], &body(3, &agent.token, 40_000)).expect("an answer").status, 429);
+    // The agent's own window is as it was.
+    for (step, status) in [(3, 200), (4, 200), (5, 429)] {
+        let headers = [("x-agent-token", agent.token.as_str())];
+        assert_eq!(
+            client.send("POST", &path, &headers, &body(step, &agent.token, 0)).expect("an answer").status,
+            status
+        );
+    }
+}

@@ -822,6 +822,11 @@ fn what_a_person_decides_costs_no_trust_and_reaching_for_us_does() {
             fixture.decides(&asks(&format!("e{number}")));
         }
         assert_eq!(fixture.decides(&asks("more")).1, Some(Code::ApprovalsOpen));
+        assert_eq!(
+            fixture.refused("ASK", "{}", None),
+            Code::ApprovalsOpen,
+            "a transition that asks is one more ticket"
+        );
         assert_eq!(trust(), Trust::Autonomous);
         for number in 0..50 {
             let call = Ask { rules: Some((Then::Deny, "self")), ..ask("Read", &format!("f{number}")) };
