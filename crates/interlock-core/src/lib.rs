@@ -13,6 +13,7 @@
 //! | rules on arguments, paths and hosts | [`rule`] |
 //! | guarded places; what names of fields tell | [`places`]; [`field_names`] |
 //! | tool calls of coding agents, the same for every host | [`call`] |
+//! | what a command may touch while the kernel holds it there | [`contain`] |
 //! | what an operator configures | [`bundle`] |
 //! | entries, their tree, and what follows from them | [`ledger`] |
 //! | phases, what each allows, and the ways between them | [`workflow`] |
@@ -35,6 +36,7 @@ pub mod bundle;
 pub mod call;
 mod cause;
 pub mod code;
+pub mod contain;
 mod digest;
 mod display;
 pub mod field_names;

@@ -1,0 +1,8 @@
+//! Containment: what a command may touch while the kernel holds it there.
+//!
+//! A profile is what an operator writes; a bound is that profile resolved to one call on one machine. Both are decided
+//! before the command starts. The runner carries a bound out, or refuses; it widens nothing.
+
+mod bound;
+
+pub use bound::{Bound, Cache, Cover, Reach};
