@@ -15,6 +15,7 @@
 //! | operators' keys | `keys.rs` |
 //! | coding agents: runs, refusals, allowances | `runs.rs` |
 //! | workflows by name | `workflows.rs` |
+//! | what runner and daemon say to each other | `exec.rs` |
 
 #![deny(
     clippy::unwrap_used,
@@ -31,6 +32,7 @@
 mod activity;
 mod agents;
 mod approvals;
+mod exec;
 mod keys;
 mod runs;
 mod workflows;
@@ -41,6 +43,7 @@ pub use agents::{
     RequestBudget, TokenBudget, TrustAnswer, TrustRequest,
 };
 pub use approvals::{AskedTransition, AskedTrust, Merits, Ticket, TicketPage};
+pub use exec::{ExecEnd, ExecForm, ExecReached, ExecStart, ExecStarted};
 pub use interlock_core::json::RawJson;
 pub use keys::{Key, KeyList, KeyRequest};
 pub use runs::{

@@ -1,0 +1,89 @@
+//! What the runner and the daemon say to each other about a command that is to be run: over the socket of the home, and
+//! never over the network, so that no public description has it.
+
+use interlock_core::contain::Bound;
+use serde::{Deserialize, Serialize};
+
+/// What asks for a start: how much is known of it decides whether it may run without a ticket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecForm {
+    /// A command line that a host hands to its shell: it runs with its ticket, or not at all.
+    HostLine,
+    /// A command of the host's own: a hook in the form of a shell's line, or a server. No agent's call.
+    HostOwn,
+    /// `interlock exec -- COMMAND`, by a person or as the whole of a judged line.
+    Command,
+}
+
+/// May this be started? `POST /exec/start`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecStart {
+    pub form: ExecForm,
+    /// The host that started the runner, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
+    /// The command line as it was judged: without the host's own words around it, and without the ticket.
+    pub line: String,
+    /// The working directory, absolute.
+    pub directory: String,
+    /// The host's session and its id for the call, where the environment tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+    /// What a person chose for a run of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+}
+
+/// It may: the start is on record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecStarted {
+    /// `exec_` and 32 hexadecimal digits.
+    pub exec_id: String,
+    /// What the kernel is to hold the command to; none while refusals are only shown, and for what a person agreed to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// Where files go that were made and run later.
+    pub aside: String,
+    /// What to tell the agent if the command fails in its bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_for_more: Option<String>,
+}
+
+/// It ended. `POST /exec/end`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecEnd {
+    pub exec_id: String,
+    /// How it ended: one of the two; neither if it never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    pub duration_ms: u64,
+    /// What the bound refused, as far as it was seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused: Vec<String>,
+    /// Files that run later and were set aside, by their paths.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set_aside: Vec<String>,
+    /// Hosts that were reached, and those that were refused.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reached: Vec<ExecReached>,
+}
+
+/// A host that a command wanted to reach.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecReached {
+    pub host: String,
+    pub allowed: bool,
+}
