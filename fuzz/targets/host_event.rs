@@ -1,12 +1,12 @@
-//! Any bytes from any host: no panic; an answer that lets a tool run is silent, a refusal has a reason, and nothing is
-//! ever allowed in the host's name.
+//! Any bytes from any host: no panic; an answer that lets a tool run is silent or rewrites its command, a refusal has a
+//! reason, and nothing else is ever allowed in the host's name.
 #![no_main]
 
 use interlock_hosts::{Host, Kind, Reply, read, render, render_unreadable};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     for host in Host::ALL {
-        let event = match read(host, bytes) {
+        let event = match read(host, bytes, Some("/run.sh")) {
             Ok(event) => event,
             Err(unreadable) => {
                 let said = render_unreadable(host, &unreadable.reason);
@@ -17,6 +17,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let reason = || event.session.clone();
         for reply in [
             Reply::Pass { context: Some(reason()) },
+            Reply::Rewrite { ticket: "AAAABBBBCCCCDDDD".to_owned(), script: "/run.sh".to_owned() },
             Reply::Deny { reason: reason() },
             Reply::Ask { reason: reason() },
             Reply::Continue { reason: reason() },

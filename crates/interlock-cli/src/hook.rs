@@ -90,7 +90,7 @@ fn unless_it_panics<T>(act: impl FnOnce() -> Result<T, Fault>) -> Result<T, Faul
 
 /// Whether an event lets nothing happen that was not let happen before: an agent stops, or the host only informs.
 fn may_go_unanswered(host: Host, event: &[u8]) -> bool {
-    let kind = unless_it_panics(|| read(host, event).map_err(|unreadable| Fault::new(unreadable.reason)));
+    let kind = unless_it_panics(|| read(host, event, None).map_err(|unreadable| Fault::new(unreadable.reason)));
     kind.is_ok_and(|event| told(&event.kind).is_some_and(PassKind::goes_on_unasked))
 }
 

@@ -72,13 +72,13 @@ impl Own {
             Own::AfterEdit => "edits",
             Own::BeforeShell | Own::BeforeServer | Own::BeforeRead | Own::SubagentStart | Own::BeforeTabRead => {
                 let echo = !matches!(self, Own::BeforeTabRead);
-                return Ok(Kind::BeforeTool { call, call_id: None, echo });
+                return Ok(Kind::BeforeTool { call, call_id: None, ticket: None, echo });
             }
         };
         let ok = if matches!(self, Own::AfterEdit) { Some(true) } else { None };
         let response = digest(response(event, &[answer]));
         let result = ToolResult { ok, exit_code: None, response, repeats_input: true };
-        Ok(Kind::AfterTool { call, call_id: None, echo: true, result })
+        Ok(Kind::AfterTool { call, call_id: None, ticket: None, echo: true, result })
     }
 
     fn call(self, event: Envelope<'_>) -> Result<Call, Unreadable> {

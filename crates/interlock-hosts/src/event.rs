@@ -81,6 +81,9 @@ pub enum Kind {
         call: Call,
         /// The host's name for this call.
         call_id: Option<String>,
+        /// The ticket that its command carried; the command of `call` is the line without it. Whether it is one that was
+        /// issued for this call is for whoever judges it.
+        ticket: Option<String>,
         /// Another event of the host asks about the same call: judge this one too, but count the call there.
         echo: bool,
     },
@@ -90,6 +93,9 @@ pub enum Kind {
         call: Call,
         /// The host's name for this call.
         call_id: Option<String>,
+        /// The ticket that its command carried; the command of `call` is the line without it. Whether it is one that was
+        /// issued for this call is for whoever judges it.
+        ticket: Option<String>,
         /// Another event of the host tells of the same call: it is the one to be matched with what was judged.
         echo: bool,
         /// How it ended.

@@ -11,6 +11,7 @@
 //! | how a table of fields is read | `tools.rs`; patches: `patch.rs`; counting lines: `lines.rs` |
 //! | which calls may need no ruling of their own | `pass.rs` |
 //! | what a host is answered | `render.rs` |
+//! | how a command carries its ticket | `rewrite.rs`; whether a line is at an end: `line_end.rs` |
 //! | what goes past a host's hooks | `coverage.rs` |
 //! | settings files, and how they are edited | [`settings`] |
 
@@ -32,11 +33,13 @@ mod cursor;
 mod envelope;
 mod event;
 mod gemini;
+mod line_end;
 mod mcp;
 mod names;
 mod pass;
 mod patch;
 mod render;
+mod rewrite;
 pub mod settings;
 mod shape;
 mod tools;
@@ -45,4 +48,5 @@ pub use coverage::{PAST_ALL, Strength, past, strength};
 pub use event::{Host, HostEvent, Kind, ToolResult, Unreadable};
 pub use pass::{pass_of, told};
 pub use render::{Rendered, Reply, render, render_unreadable};
-pub use shape::{event_names, read, recorded_call};
+pub use rewrite::{Rewriting, TICKET_LEN_MAX, TICKET_LEN_MIN, is_ticket, rewritten, taken_off};
+pub use shape::{event_names, may_carry, read, recorded_call};

@@ -56,7 +56,7 @@ mod tests {
     use crate::read;
 
     fn call(host: Host, event: &str) -> Call {
-        let Kind::BeforeTool { call, .. } = read(host, event.as_bytes()).expect("an event").kind else {
+        let Kind::BeforeTool { call, .. } = read(host, event.as_bytes(), None).expect("an event").kind else {
             panic!("another event")
         };
         call

@@ -2,14 +2,15 @@
 //!
 //! Hosts go on when a hook fails, so a refusal is said in every way at once: the exit code 2, a reason on the error
 //! output (one host ignores a refusal without), and the host's own words on the output. An allowed call is answered
-//! with nothing: a host's `allow` would skip what its user is asked, and is no part of any answer here.
+//! with nothing, or with its command rewritten to carry its ticket. A host's `allow` would skip what its user is asked. It
+//! is said to Codex alone, and only with the rewriting, which Codex drops without it; it still asks its user there.
 
 use std::collections::BTreeMap;
 
 use interlock_core::json::Json;
 
 use crate::event::{Host, HostEvent, Kind};
-use crate::shape::dialect;
+use crate::shape::{carrying, dialect};
 
 /// What is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,13 @@ pub enum Reply {
     Pass {
         /// Instructions for the agent, where the event has room for them.
         context: Option<String>,
+    },
+    /// Go on, with the command carrying this ticket. Where it cannot, it may not happen.
+    Rewrite {
+        /// The ticket.
+        ticket: String,
+        /// The file by which Codex and Gemini CLI hand a command to the runner.
+        script: String,
     },
     /// This may not happen.
     Deny {
@@ -53,7 +61,7 @@ pub struct Rendered {
 /// # use interlock_hosts::{Host, Reply, read, render};
 /// # let event = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/src","tool_name":"Bash",
 /// #                  "tool_input":{"command":"ls"},"tool_use_id":"t"}"#;
-/// # let event = read(Host::ClaudeCode, event)?;
+/// # let event = read(Host::ClaudeCode, event, None)?;
 /// let passed = render(&event, &Reply::Pass { context: None });
 /// assert_eq!((passed.exit, passed.stdout.as_str()), (0, ""));
 /// let denied = render(&event, &Reply::Deny { reason: "not in this phase".to_owned() });
@@ -65,7 +73,13 @@ pub fn render(event: &HostEvent, reply: &Reply) -> Rendered {
         (Reply::Pass { .. }, Kind::BeforeTool { .. }) => Rendered::silent(),
         (Reply::Pass { context }, _) => context.as_deref().map_or_else(Rendered::silent, |text| told(event, text)),
         // A refusal of a stop would be an order to go on, for ever.
-        (Reply::Deny { .. } | Reply::Ask { .. }, Kind::Stop { .. } | Kind::SubagentStop { .. }) => Rendered::silent(),
+        (
+            Reply::Deny { .. } | Reply::Ask { .. } | Reply::Rewrite { .. },
+            Kind::Stop { .. } | Kind::SubagentStop { .. },
+        ) => Rendered::silent(),
+        (Reply::Rewrite { ticket, script }, kind) => {
+            carried(event, kind, ticket, script).unwrap_or_else(|| denied(event, UNCARRIED))
+        }
         (Reply::Deny { reason }, _) => denied(event, reason),
         (Reply::Ask { reason }, Kind::BeforeTool { .. }) if event.may_ask => asked(event, reason),
         (Reply::Ask { reason }, _) => denied(event, reason),
@@ -120,6 +134,24 @@ fn told(event: &HostEvent, context: &str) -> Rendered {
         Host::ClaudeCode | Host::Codex | Host::Gemini => specific(event, &[("additionalContext", text(context))]),
         Host::Cursor => line(&[("additional_context", text(context))]),
     })
+}
+
+/// Why a call does not run whose ticket has no place.
+const UNCARRIED: &str = "Interlock refused this: the command cannot carry its ticket";
+
+/// The command with its ticket, at the event that asks about it first. A command that has one gets no second.
+fn carried(event: &HostEvent, kind: &Kind, ticket: &str, script: &str) -> Option<Rendered> {
+    let Kind::BeforeTool { call, ticket: None, echo: false, .. } = kind else { return None };
+    let input = carrying(event.host, call, ticket, script)?;
+    Some(Rendered::said(match event.host {
+        Host::ClaudeCode => specific(event, &[("updatedInput", input)]),
+        Host::Codex => specific(event, &[("permissionDecision", text("allow")), ("updatedInput", input)]),
+        Host::Gemini => {
+            let command = input.as_object()?.get("command")?.clone();
+            specific(event, &[("tool_input", members(&[("command", command)]))])
+        }
+        Host::Cursor => return None,
+    }))
 }
 
 fn denied(event: &HostEvent, reason: &str) -> Rendered {

@@ -10,8 +10,8 @@ use interlock_core::json::{Json, Limits, Value, parse};
 
 use crate::envelope::{self, Envelope};
 use crate::event::{Host, HostEvent, Kind, ToolResult, Unreadable};
-use crate::tools::{self, Tool};
-use crate::{claude_code, codex, cursor, gemini, mcp};
+use crate::tools::{self, Role, Tool};
+use crate::{claude_code, codex, cursor, gemini, mcp, rewrite};
 
 /// What a host says and understands.
 pub(crate) struct Dialect {
@@ -52,18 +52,18 @@ pub(crate) enum Shape {
     Cursor(cursor::Own),
 }
 
-/// Reads an event.
+/// Reads an event. `script` is the file by which commands of Codex and Gemini CLI carry their tickets, where there is one.
 ///
 /// ```
 /// use interlock_hosts::{Host, Kind, read};
 ///
 /// let event = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/src","tool_name":"Bash",
 ///                  "tool_input":{"command":"ls"},"tool_use_id":"t"}"#;
-/// let event = read(Host::ClaudeCode, event)?;
+/// let event = read(Host::ClaudeCode, event, None)?;
 /// assert!(matches!(event.kind, Kind::BeforeTool { call, .. } if call.intent.commands == ["ls"]));
 /// # Ok::<(), interlock_hosts::Unreadable>(())
 /// ```
-pub fn read(host: Host, bytes: &[u8]) -> Result<HostEvent, Unreadable> {
+pub fn read(host: Host, bytes: &[u8], script: Option<&str>) -> Result<HostEvent, Unreadable> {
     let document = envelope::parse(bytes)?;
     let event = Envelope(document.root());
     let sent = event.text("hook_event_name")?;
@@ -83,7 +83,7 @@ pub fn read(host: Host, bytes: &[u8]) -> Result<HostEvent, Unreadable> {
         roots: if host == Host::Cursor { cursor::roots(event) } else { Vec::new() },
         subagent: subagent(host, shape, event)?.filter(|id| !id.is_empty()).map(str::to_owned),
         may_ask: may_ask(host, shape, event),
-        kind: kind(host, dialect, shape, event)?,
+        kind: kind(host, dialect, shape, event, script)?,
     })
 }
 
@@ -143,11 +143,17 @@ fn may_ask(host: Host, shape: Shape, event: Envelope<'_>) -> bool {
     }
 }
 
-fn kind(host: Host, dialect: &Dialect, shape: Shape, event: Envelope<'_>) -> Result<Kind, Unreadable> {
+fn kind(
+    host: Host,
+    dialect: &Dialect,
+    shape: Shape,
+    event: Envelope<'_>,
+    script: Option<&str>,
+) -> Result<Kind, Unreadable> {
     Ok(match shape {
         Shape::Before | Shape::Permission => {
-            let call = call(host, dialect, event)?;
-            Kind::BeforeTool { call, call_id: call_id(event)?, echo: matches!(shape, Shape::Permission) }
+            let (call, ticket) = call(host, dialect, event, script)?;
+            Kind::BeforeTool { call, call_id: call_id(event)?, ticket, echo: matches!(shape, Shape::Permission) }
         }
         Shape::After | Shape::Failed => {
             let failed = matches!(shape, Shape::Failed);
@@ -155,9 +161,9 @@ fn kind(host: Host, dialect: &Dialect, shape: Shape, event: Envelope<'_>) -> Res
                 // It did not run: this is the echo of a refusal.
                 return Ok(Kind::Notice);
             }
-            let call = call(host, dialect, event)?;
+            let (call, ticket) = call(host, dialect, event, script)?;
             let result = result(host, failed, &call, event);
-            Kind::AfterTool { call, call_id: call_id(event)?, echo: false, result }
+            Kind::AfterTool { call, call_id: call_id(event)?, ticket, echo: false, result }
         }
         Shape::Prompt => Kind::Prompt,
         Shape::Start => Kind::SessionStart { source: event.optional_text("source")?.map(str::to_owned) },
@@ -176,7 +182,13 @@ fn call_id(event: Envelope<'_>) -> Result<Option<String>, Unreadable> {
     Ok(event.optional_text("tool_use_id")?.map(str::to_owned))
 }
 
-fn call(host: Host, dialect: &Dialect, event: Envelope<'_>) -> Result<Call, Unreadable> {
+/// The call of an event, and the ticket that its command carried.
+fn call(
+    host: Host,
+    dialect: &Dialect,
+    event: Envelope<'_>,
+    script: Option<&str>,
+) -> Result<(Call, Option<String>), Unreadable> {
     let name = event.text("tool_name")?;
     let server = match host {
         Host::ClaudeCode | Host::Codex => mcp::double(name, named_server(event)?),
@@ -184,11 +196,32 @@ fn call(host: Host, dialect: &Dialect, event: Envelope<'_>) -> Result<Call, Unre
         Host::Gemini => gemini_server(name, event)?,
     };
     let sent = event.must("tool_input")?;
-    let input = if matches!(host, Host::Cursor) { loosened(sent) } else { Json::of(sent) };
+    let mut input = if matches!(host, Host::Cursor) { loosened(sent) } else { Json::of(sent) };
     // A server's tool may be called as one of the host's own; rules that allow the latter do not mean it.
     let posing = server.as_ref().filter(|_| !["mcp_", "MCP:"].iter().any(|prefix| name.starts_with(prefix)));
     let name = posing.map_or_else(|| name.to_owned(), |mcp| format!("mcp__{}__{}", mcp.server, mcp.tool));
-    Ok(read_call(dialect, &name, input, server))
+    let field = if server.is_none() { command_field(dialect, &name) } else { None };
+    let ticket = field.and_then(|field| rewrite::take_off(host, field, &mut input, script));
+    Ok((read_call(dialect, &name, input, server), ticket))
+}
+
+/// The field of a tool that holds its command line.
+fn command_field(dialect: &Dialect, tool: &str) -> Option<&'static str> {
+    let tool = dialect.tools.iter().find(|known| known.name == tool)?;
+    let is_command = |role: &Role| matches!(role, Role::Command | Role::LastingCommand | Role::CommandOrWords);
+    tool.fields.iter().find(|(_, role)| is_command(role)).map(|(name, _)| *name)
+}
+
+/// Whether the command of a call can carry a ticket: not on every host, and not behind every line.
+pub fn may_carry(host: Host, call: &Call) -> bool {
+    const ANY: &str = "0000000000000000";
+    carrying(host, call, ANY, "/").is_some()
+}
+
+/// The input of a call, its command with a ticket.
+pub(crate) fn carrying(host: Host, call: &Call, ticket: &str, script: &str) -> Option<Json> {
+    let field = if call.mcp.is_none() { command_field(dialect(host), &call.tool) } else { None };
+    rewrite::input(host, field?, &call.input, ticket, script)
 }
 
 /// The server that is named beside the tool.
@@ -308,7 +341,7 @@ mod tests {
         assert!(bookkeeping(Host::Gemini, "write_todos") && !bookkeeping(Host::Gemini, "save_memory"));
         let posing = br#"{"hook_event_name":"PreToolUse","session_id":"s","cwd":"/src","tool_name":"TodoWrite",
             "tool_input":{},"mcp_server":{"name":"x"}}"#;
-        let posing = read(Host::ClaudeCode, posing).expect("an event");
+        let posing = read(Host::ClaudeCode, posing, None).expect("an event");
         assert!(matches!(posing.kind, Kind::BeforeTool { call, .. } if !call.bookkeeping));
     }
 }

@@ -10,6 +10,9 @@ use std::{env, fs};
 use interlock_core::call::Call;
 use interlock_hosts::{Host, HostEvent, Kind, Reply, event_names, read, render};
 
+/// Where the script lies by which commands carry their tickets.
+const SCRIPT: &str = "/home/a b/.interlock/bin/run.sh";
+
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
@@ -22,7 +25,7 @@ fn every_event_is_read_and_answered_as_written_down() {
         let mut expected = BTreeSet::new();
         for path in files(&directory, ".in.json") {
             let bytes = fs::read(&path).expect("an event");
-            let event = read(host, &bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            let event = read(host, &bytes, Some(SCRIPT)).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
             let name = path.file_name().and_then(|name| name.to_str()).expect("a name").to_owned();
             let stem = name.strip_suffix(".in.json").expect("the suffix");
             assert_eq!(stem.split('-').next(), Some(event.name), "{name} is another event");
@@ -37,17 +40,22 @@ fn every_event_is_read_and_answered_as_written_down() {
     }
 }
 
-/// Whatever is said before a tool runs, an answer that lets it run is silent, and any other is understood as a refusal
-/// or a question.
+/// Whatever is said before a tool runs, an answer that lets it run is silent or rewrites its command, and any other is
+/// understood as a refusal or a question. Codex alone is told to allow, and only what is rewritten.
 #[test]
 fn no_answer_allows_in_the_host_s_name() {
     for host in Host::ALL {
         for path in files(&golden().join(host.as_str()), ".in.json") {
-            let event = read(host, &fs::read(&path).expect("an event")).expect("readable");
+            let event = read(host, &fs::read(&path).expect("an event"), Some(SCRIPT)).expect("readable");
             for reply in replies() {
                 let said = render(&event, &reply);
                 assert!(said.exit == 0 || said.exit == 2, "no host reads another code");
-                assert!(!said.stdout.contains("\"allow\"") && !said.stdout.contains("\"approve\""));
+                let rewrites = said.stdout.contains("\"updatedInput\"") || said.stdout.contains("\"tool_input\"");
+                let allows = said.stdout.contains("\"allow\"");
+                assert_eq!(allows, host == Host::Codex && rewrites, "{}", said.stdout);
+                assert!(!said.stdout.contains("\"approve\""));
+                let is_first = matches!(event.kind, Kind::BeforeTool { ticket: None, echo: false, .. });
+                assert!(!rewrites || (is_first && matches!(reply, Reply::Rewrite { .. })));
                 if said.exit == 2 {
                     assert!(!said.stderr.trim().is_empty(), "a refusal without a reason is ignored");
                 }
@@ -57,6 +65,7 @@ fn no_answer_allows_in_the_host_s_name() {
                         Reply::Pass { .. } => {
                             assert_eq!((said.exit, said.stdout.as_str(), said.stderr.as_str()), (0, "", ""));
                         }
+                        Reply::Rewrite { .. } => assert!(said.exit == if rewrites { 0 } else { 2 }),
                         Reply::Ask { .. } => assert!(said.exit == 2 || asks),
                         Reply::Deny { .. } | Reply::Continue { .. } => assert_eq!(said.exit, 2),
                     }
@@ -69,10 +78,11 @@ fn no_answer_allows_in_the_host_s_name() {
     }
 }
 
-fn replies() -> [Reply; 6] {
+fn replies() -> [Reply; 7] {
     [
         Reply::Pass { context: None },
         Reply::Pass { context: Some("phase: explore".to_owned()) },
+        Reply::Rewrite { ticket: "AAAABBBBCCCCDDDD".to_owned(), script: SCRIPT.to_owned() },
         Reply::Deny { reason: "not in this phase".to_owned() },
         Reply::Deny { reason: " \n".to_owned() },
         Reply::Ask { reason: "is \"this\" right?".to_owned() },
@@ -104,12 +114,14 @@ fn shown(event: &HostEvent) -> String {
         writeln!(out, "roots {roots:?}").unwrap();
     }
     match kind {
-        Kind::BeforeTool { call, call_id, echo } => {
+        Kind::BeforeTool { call, call_id, ticket, echo } => {
             writeln!(out, "before {call_id:?} echo {echo}").unwrap();
+            show_ticket(&mut out, ticket.as_deref());
             show_call(&mut out, call);
         }
-        Kind::AfterTool { call, call_id, echo, result } => {
+        Kind::AfterTool { call, call_id, ticket, echo, result } => {
             writeln!(out, "after {call_id:?} echo {echo}").unwrap();
+            show_ticket(&mut out, ticket.as_deref());
             show_call(&mut out, call);
             writeln!(
                 out,
@@ -127,6 +139,12 @@ fn shown(event: &HostEvent) -> String {
             .unwrap();
     }
     out
+}
+
+fn show_ticket(out: &mut String, ticket: Option<&str>) {
+    if let Some(ticket) = ticket {
+        writeln!(out, "  ticket {ticket:?}").unwrap();
+    }
 }
 
 fn show_call(out: &mut String, call: &Call) {

@@ -18,7 +18,7 @@ fn before(host: Host, tool: &str, input: &str) -> String {
 fn refused(host: Host, text: impl AsRef<[u8]>) {
     let text = text.as_ref();
     let start = String::from_utf8_lossy(text.get(..text.len().min(120)).unwrap_or_default()).into_owned();
-    let Err(unreadable) = read(host, text) else { panic!("{host} read {start}") };
+    let Err(unreadable) = read(host, text, None) else { panic!("{host} read {start}") };
     let said = render_unreadable(host, &unreadable.reason);
     assert_eq!(said.exit, 2);
     assert!(!said.stderr.trim().is_empty());
@@ -29,7 +29,7 @@ fn refused(host: Host, text: impl AsRef<[u8]>) {
 fn what_is_not_strict_json_is_refused() {
     for host in Host::ALL {
         let fine = before(host, "T", "{}");
-        assert!(read(host, fine.as_bytes()).is_ok(), "{host}");
+        assert!(read(host, fine.as_bytes(), None).is_ok(), "{host}");
         for text in [
             "",
             "null",
@@ -67,14 +67,14 @@ fn limits_have_an_inside_and_an_outside() {
     let host = Host::ClaudeCode;
     // The event is one level, the input is the second.
     let nested = |depth: usize| before(host, "T", &format!("{}{}", "[".repeat(depth), "]".repeat(depth)));
-    assert!(read(host, nested(STATE_DEPTH_MAX - 1).as_bytes()).is_ok());
+    assert!(read(host, nested(STATE_DEPTH_MAX - 1).as_bytes(), None).is_ok());
     refused(host, nested(STATE_DEPTH_MAX));
     refused(host, nested(1_000_000));
     let empty = before(host, "Write", r#"{"file_path":"a","content":""}"#).len();
     let filled = |bytes: usize| {
         before(host, "Write", &format!(r#"{{"file_path":"a","content":"{}"}}"#, "x".repeat(bytes - empty)))
     };
-    assert!(read(host, filled(BYTES_MAX).as_bytes()).is_ok());
+    assert!(read(host, filled(BYTES_MAX).as_bytes(), None).is_ok());
     refused(host, filled(BYTES_MAX + 1));
 }
 
@@ -114,7 +114,7 @@ fn what_must_be_there_must_be_there_and_be_what_it_is() {
             if own {
                 refused(host, text);
             } else {
-                assert!(read(host, text.as_bytes()).is_ok(), "{host} {odd}");
+                assert!(read(host, text.as_bytes(), None).is_ok(), "{host} {odd}");
             }
         }
     }
@@ -145,7 +145,7 @@ fn wrong_types_are_unread() {
     for (host, tool, field) in cases {
         for value in ["7", "{}", "[[\"x\"]]", "[{\"path\":\"x\"}]", "1e3", "[7]"] {
             let event = before(host, tool, &format!("{{\"{field}\":{value}}}"));
-            let Ok(Kind::BeforeTool { call, .. }) = read(host, event.as_bytes()).map(|event| event.kind) else {
+            let Ok(Kind::BeforeTool { call, .. }) = read(host, event.as_bytes(), None).map(|event| event.kind) else {
                 panic!("{event}");
             };
             assert!(call.intent.unread.contains(&field.to_owned()), "{host} {tool} {field} {value}");
@@ -153,7 +153,7 @@ fn wrong_types_are_unread() {
         }
         // The name in other letters is another field.
         let event = before(host, tool, &format!("{{\"{}\":\"x\"}}", field.to_uppercase()));
-        let Ok(Kind::BeforeTool { call, .. }) = read(host, event.as_bytes()).map(|event| event.kind) else {
+        let Ok(Kind::BeforeTool { call, .. }) = read(host, event.as_bytes(), None).map(|event| event.kind) else {
             panic!("{event}");
         };
         assert!(call.intent.unread.contains(&field.to_uppercase()));
@@ -174,7 +174,7 @@ proptest! {
             let at = at % bytes.len();
             bytes[at] = byte;
         }
-        drop(read(host, &bytes));
+        drop(read(host, &bytes, None));
     }
 
     /// Whatever a patch is made of.
@@ -189,7 +189,7 @@ proptest! {
     {
         let patch = lines.join("\\n");
         let event = before(Host::Codex, "apply_patch", &format!("{{\"command\":\"{patch}\"}}"));
-        let Ok(Kind::BeforeTool { call, .. }) = read(Host::Codex, event.as_bytes()).map(|event| event.kind) else {
+        let Ok(Kind::BeforeTool { call, .. }) = read(Host::Codex, event.as_bytes(), None).map(|event| event.kind) else {
             panic!("{event}");
         };
         // Read as a whole, or not at all.

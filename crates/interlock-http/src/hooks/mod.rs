@@ -88,7 +88,7 @@ impl Hooks {
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
     pub fn answer(&self, host: Host, bytes: &[u8], pinned: Option<&str>, caller: Caller) -> Rendered {
-        let event = match read(host, bytes) {
+        let event = match read(host, bytes, None) {
             Ok(event) => event,
             Err(unreadable) => return self.unreadable(host, &unreadable.reason),
         };
@@ -118,11 +118,11 @@ impl Hooks {
         };
         let place = self.door.place(&origin, arrival(&event.kind))?;
         match &event.kind {
-            Kind::BeforeTool { call, call_id, echo } => {
+            Kind::BeforeTool { call, call_id, echo, .. } => {
                 let coming = CallComing { call, call_id: call_id.as_deref(), echo: *echo };
                 self.before(event, &origin, &place, &coming)
             }
-            Kind::AfterTool { call, call_id, echo, result } => {
+            Kind::AfterTool { call, call_id, echo, result, .. } => {
                 if *echo || pass_of(event.host, call, false).is_some() {
                     return self.told(&place, Some(PassKind::Ended), None);
                 }
