@@ -280,6 +280,10 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint) {
         return Err("what was executed is not what was judged");
     }
+    let is_unspent = |open: &OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.is_held);
+    if ended.ok == Some(true) && run.open.get(at).is_some_and(is_unspent) {
+        return Err("a command ran that no runner started");
+    }
     let open = run.open.remove(at);
     if run.recent.len() >= WINDOW_LEN {
         run.recent.remove(0);

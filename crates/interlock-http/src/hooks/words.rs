@@ -14,6 +14,9 @@ use interlock_runtime::tool_door::DoorFault;
 pub(super) const SUBAGENT: &str =
     "Interlock: a subagent works within the phase it was started in; only the main agent makes transitions";
 
+pub(super) const OPEN_LINE: &str = "Interlock refused this: the line is not at an end where it ends (an open quote, a \
+    here-document without its last line, a backslash), so nothing can be put behind it. Write it so that it ends.";
+
 pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
 }

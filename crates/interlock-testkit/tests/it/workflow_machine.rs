@@ -629,6 +629,7 @@ impl World<'_> {
         self.tally.passed += 1;
         let number = self.model.calls.len();
         let open = OpenCall {
+            ticket: None,
             gist: None,
             call_id: Some(number.to_string()),
             process: process(),
@@ -679,6 +680,7 @@ impl World<'_> {
         let before = self.run.position.clone();
         let files: Vec<String> = call.file.iter().map(|file| (*file).to_owned()).collect();
         let ended = CallEnded {
+            tells_how: true,
             call_id: Some(&number.to_string()),
             process: process(),
             fingerprint: Digest::of(&["call", &number.to_string()]),
@@ -704,6 +706,7 @@ impl World<'_> {
             (None, _) => ("never".to_owned(), process()),
         };
         let ended = CallEnded {
+            tells_how: true,
             call_id: Some(&call_id),
             process: told,
             fingerprint: Digest::of(&["another input"]),
@@ -843,6 +846,7 @@ fn edit<'a>(lines: u64, files: &'a [Digest]) -> CallAsked<'a> {
 
 fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Option<&str>, files: &[Digest]) {
     let open = OpenCall {
+        ticket: None,
         gist: None,
         call_id: Some(id.to_string()),
         process: process(),
@@ -860,6 +864,7 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
 
 fn end(run: &mut Run, id: usize) {
     let ended = CallEnded {
+        tells_how: true,
         call_id: Some(&id.to_string()),
         process: process(),
         fingerprint: Digest::of(&["call", &id.to_string()]),
