@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use clap::Args;
 use interlock_core::bundle::Bundle;
+use interlock_core::contain::Abilities;
 use interlock_core::json::quote;
 use interlock_core::rule::shell_quoted;
 use interlock_core::{Cause, Code, visible};
@@ -409,7 +410,9 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     let user_home = env::var("HOME").ok().filter(|user| !user.is_empty());
     let on_path = env::var("PATH").unwrap_or_default();
     let on_path = on_path.split(':').filter(|place| place.starts_with('/')).map(str::to_owned).collect();
-    let setup = HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop) };
+    // What no runner tried, nothing holds.
+    let abilities = Abilities::default();
+    let setup = HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop), abilities };
     let hooks = Hooks::new(Arc::clone(service), setup);
     let hooks = hooks.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
     let socket = home.join(daemon::SOCKET);

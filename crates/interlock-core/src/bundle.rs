@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
+use crate::contain::{ProfileSource, Profiles};
 use crate::digest::Digest;
 use crate::json;
 use crate::rule::{CallSubject, CommandLine, Language, RuleFinding, RuleSource, Rules};
@@ -44,6 +45,7 @@ pub struct Bundle {
     registry: Registry,
     rules: Rules,
     guards: BTreeMap<String, StateGuard>,
+    profiles: Profiles,
     observed_required: bool,
     settings: Settings,
     /// Secrets of webhooks by their digest; the text holds only that.
@@ -177,6 +179,8 @@ struct BundleFile {
     checkpoints: Option<CheckpointFile>,
     sql: Option<SqlSettings>,
     shell: Option<ShellSettings>,
+    #[serde(default)]
+    contain: BTreeMap<String, ProfileSource>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -248,6 +252,8 @@ struct BundleText {
     sql: Option<SqlSettings>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shell: Option<ShellSettings>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    contain: BTreeMap<String, ProfileSource>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -342,6 +348,7 @@ impl Bundle {
             checkpoints,
             sql,
             shell,
+            contain: file.contain,
         })?;
         bundle.secrets = secrets;
         Ok(bundle)
@@ -391,6 +398,7 @@ impl Bundle {
             let guard = StateGuard::load_file(text).map_err(|error| BundleError(format!("guards.{name}: {error}")))?;
             guards.insert(name.clone(), guard);
         }
+        let profiles = Profiles::load(&source.contain).map_err(|error| BundleError(error.to_string()))?;
         let observed_required = source.doom_loop_guard_required;
         let settings = Settings {
             observe: source.observe,
@@ -405,7 +413,7 @@ impl Bundle {
         };
         settings.check()?;
         let secrets = BTreeMap::new();
-        Ok(Bundle { text, digest, registry, rules, guards, observed_required, settings, secrets })
+        Ok(Bundle { text, digest, registry, rules, guards, profiles, observed_required, settings, secrets })
     }
 
     /// The canonical text, as the ledger keeps it.
@@ -444,6 +452,11 @@ impl Bundle {
     /// The state guards by name.
     pub fn guards(&self) -> &BTreeMap<String, StateGuard> {
         &self.guards
+    }
+
+    /// What contained commands may touch.
+    pub fn profiles(&self) -> &Profiles {
+        &self.profiles
     }
 
     /// Whether every action must say what state it was proposed in.

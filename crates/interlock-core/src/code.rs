@@ -86,6 +86,9 @@ codes! {
     WorkflowLimit = "INTERLOCK-WF-009", "a limit of the workflow is reached";
     WorkflowData = "INTERLOCK-WF-010", "the data of the transition is not acceptable";
     ShellEffect = "INTERLOCK-SHELL-001", "the phase does not allow what the command line does";
+    ContainSetup = "INTERLOCK-CONTAIN-001", "the command cannot be contained";
+    ContainTicket = "INTERLOCK-CONTAIN-002", "there is no ticket for this command";
+    ContainRecord = "INTERLOCK-CONTAIN-003", "the command cannot be recorded";
     ExecutionNotAllowed = "INTERLOCK-EXECUTION-001", "the decision lets nothing run";
     ExecutionReported = "INTERLOCK-EXECUTION-002", "the execution is reported already";
     ExecutionUnknown = "INTERLOCK-EXECUTION-003", "there is no such decision of this agent";

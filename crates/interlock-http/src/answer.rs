@@ -176,7 +176,10 @@ fn status_of(code: Code) -> StatusCode {
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,
         Code::FaultInternal => StatusCode::INTERNAL_SERVER_ERROR,
-        Code::LoopLength
+        Code::ContainSetup
+        | Code::ContainTicket
+        | Code::ContainRecord
+        | Code::LoopLength
         | Code::LoopReplay
         | Code::LoopRepetition
         | Code::LoopNoProgress

@@ -84,18 +84,28 @@ impl Gate {
 }
 
 fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standing: &Standing) -> Evidence {
-    let found = examine_call(bundle, ground, asking.call, &asking.place);
+    let mut found = examine_call(bundle, ground, asking.call, &asking.place);
     let session = asking.facts.call.as_ref().map_or("", |call| call.session.as_str());
-    let allowances = standing.run.allowances.iter().filter(|it| matches(it, asking, &found));
+    let allowed = |found: &CallFindings| -> Vec<String> {
+        let matching = standing.run.allowances.iter().filter(|it| matches(it, asking, found));
+        matching.map(|allowance| allowance.allowance_id.clone()).collect()
+    };
+    let allowances = allowed(&found);
+    if found.bound.is_some() && !allowances.is_empty() {
+        // What an operator lets pass runs as it is, so it is judged as it is.
+        let place = CallPlace { runner: None, ..asking.place };
+        found = examine_call(bundle, ground, asking.call, &place);
+    }
     let call = CallEvidence {
         effects: found.effects.clone(),
         shell: found.label,
         edit_lines: found.edit_lines,
         files: files_of(&found, standing, session),
         known_by: found.allowed.clone(),
-        allowances: allowances.map(|allowance| allowance.allowance_id.clone()).collect(),
+        allowances,
         phase: phase_of(asking, standing, &found, session),
         held_in: asking.held.iter().find(|project| found.touches(project)).cloned(),
+        bound: found.bound.clone(),
     };
     Evidence {
         bundle: bundle.digest(),
@@ -230,6 +240,7 @@ mod tests {
             own: &[],
             on_path: &[],
             executor: Executor::Bash,
+            runner: None,
         };
         let beneath = |name: &str| format!("{root_text}/{name}");
         for same in [beneath("project"), beneath("project/"), beneath("link"), ".".to_owned(), "./sub/..".to_owned()] {

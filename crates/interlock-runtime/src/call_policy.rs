@@ -11,6 +11,7 @@ use interlock_core::Digest;
 use interlock_core::action::{Check, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family, FileChange, lines_changed};
+use interlock_core::contain::BoundEvidence;
 use interlock_core::json::Json;
 use interlock_core::places::{Concern, PROJECT_SETTINGS, WORKFLOW_FILES, in_home, is_within};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, RuleFinding, Then, hosts_in};
@@ -23,11 +24,13 @@ use crate::paths::{self, Base, Missing, Resolved};
 use crate::platform;
 use crate::{choosers, git_config};
 
+mod containable;
 mod place;
 mod repositories;
 pub(crate) mod selected;
 mod unread_fields;
 
+pub use containable::{RunnerGround, TEMPORARY};
 use place::Places;
 
 /// The version of this policy. Rises when a call could be judged differently, or its certificate is written differently.
@@ -58,6 +61,8 @@ pub struct CallPlace<'a> {
     pub on_path: &'a [String],
     /// The shell that command lines are given to.
     pub executor: Executor,
+    /// The runner that runs them, where one does.
+    pub runner: Option<RunnerGround>,
 }
 
 /// Everything a ruling needs to know about a call.
@@ -99,6 +104,8 @@ pub struct CallFindings {
     pub checks: Vec<Check>,
     /// The SHA-256 of all this, of the call and of the bundle.
     pub certificate: Digest,
+    /// The bound in which it would run: the rules were asked about that.
+    pub bound: Option<BoundEvidence>,
 }
 
 impl CallFindings {
@@ -140,11 +147,21 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let own_elsewhere = outside_of_project(&own, place);
     places.add_aliases(&own);
     let worked_in = seen.worked_in(&start, &places);
-    let paths = places.finish();
+    let mut paths = places.finish();
     own.extend(paths.iter().filter_map(|touched| settings_of_project(touched.path.as_deref()?)));
     let own_there: Vec<String> = own.iter().filter(|own| Path::new(own).symlink_metadata().is_ok()).cloned().collect();
     seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<Effect> = seen.labels.iter().copied().collect();
+    let project = paths::resolve(place.project, place.cwd, place.home);
+    let bound = place
+        .runner
+        .zip(project.known())
+        .and_then(|(ground, project)| containable::bound_for(bundle, call, &seen, &paths, project, ground));
+    if bound.is_some() {
+        // What may lead anywhere leads no further than the bound; what is named is asked about all the same.
+        paths.retain(|touched| touched.path.is_some());
+        seen.hosts.clear();
+    }
     let at_home = place.home.iter().flat_map(|home| in_home(Concern::RunsLater).map(move |it| format!("{home}/{it}")));
     let armed: Vec<String> = place.on_path.iter().cloned().chain(at_home).collect();
     let armed = with_resolved(&armed, place);
@@ -169,8 +186,9 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let left: Vec<CallPath> = subject.paths.iter().filter(of_others).cloned().collect();
     let outside = Outside { any: outside, left: is_outside(&left, place) };
     let judged = Judged::new(call, &seen, &found, outside, registered.map(|row| row.risk));
-    let checks = checks(&judged, &found, &seen);
-    let certificate = certificate(bundle, call, &judged, &found, &subject);
+    let mut checks = checks(&judged, &found, &seen);
+    checks.extend(bound.as_ref().map(|_| Check { name: "contained".into(), passed: true }));
+    let certificate = certificate(bundle, call, &judged, &found, &subject, bound.as_ref());
     let list = |writes: bool| {
         let known = subject.paths.iter().filter(|path| path.writes == writes).filter_map(|path| path.path.clone());
         known.collect::<BTreeSet<_>>().into_iter().take(PATHS_LISTED_MAX).collect()
@@ -197,6 +215,7 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         checks,
         certificate,
         effects,
+        bound,
     }
 }
 
@@ -598,14 +617,15 @@ fn outside_of_project(places: &[String], place: &CallPlace<'_>) -> Vec<String> {
 fn is_outside(touched: &[CallPath], place: &CallPlace<'_>) -> bool {
     let project = paths::resolve(place.project, place.cwd, place.home);
     let Some(root) = project.known() else { return touched.iter().any(|path| path.writes) };
-    touched.iter().filter(|path| path.writes).any(|path| {
-        path.path.as_deref().is_none_or(|path| {
-            let stream = path == "/dev/null"
-                || path.starts_with("/dev/fd/")
-                || matches!(path, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
-            !is_within(path, root) && !stream
-        })
-    })
+    touched
+        .iter()
+        .filter(|path| path.writes)
+        .any(|path| path.path.as_deref().is_none_or(|path| !is_within(path, root) && !is_stream(path)))
+}
+
+/// Whether a path is no file but one of the streams that a command has anyway, or nowhere.
+fn is_stream(path: &str) -> bool {
+    path.starts_with("/dev/fd/") || matches!(path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")
 }
 
 /// The setting of git that is to blame for what a line does.
@@ -634,6 +654,7 @@ fn certificate(
     judged: &Judged,
     found: &RuleFinding,
     subject: &CallSubject<'_>,
+    bound: Option<&BoundEvidence>,
 ) -> Digest {
     let number = |at: usize| Json::from(u64::try_from(at).unwrap_or(u64::MAX));
     let of_command = |command: Option<usize>| command.map_or(Json::Null, number);
@@ -645,7 +666,7 @@ fn certificate(
         Json::Array([name(path)].into_iter().chain(flags).chain([of_command(*command)]).collect())
     };
     let host = |reached: &CallHost| Json::Array(vec![name(&reached.host), of_command(reached.command)]);
-    let pieces = vec![
+    let mut pieces = vec![
         "call policy".into(),
         u64::from(VERSION).into(),
         (&*call.fingerprint().to_string()).into(),
@@ -660,5 +681,7 @@ fn certificate(
         texts(&found.allowed),
         Json::Array(found.known_commands.iter().copied().map(number).collect()),
     ];
+    let held = |bound: &BoundEvidence| [bound.digest.to_string(), bound.abilities.shown()].map(|text| (&*text).into());
+    pieces.extend(bound.into_iter().flat_map(held));
     Digest::of(&[&Json::Array(pieces).canonical()])
 }

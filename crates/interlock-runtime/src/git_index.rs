@@ -1,9 +1,11 @@
-//! Which directories of a work tree are repositories of their own, by the index of git.
+//! What the index of git says of a work tree: which directories are repositories of their own, and which files are kept.
 //!
-//! Git goes into each of them to show a status, and takes their configuration for its own.
+//! Git goes into each of those repositories to show a status, and takes their configuration for its own.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 /// The largest index that is read, in bytes.
 const BYTES_MAX: u64 = 64 << 20;
@@ -17,6 +19,18 @@ const MODE_AT: usize = 24;
 
 /// The paths of the repositories in a tree; nothing if the index cannot be read.
 pub(crate) fn links(repository: &Path) -> Option<Vec<String>> {
+    let links = entries(repository, |mode, _| mode == LINK)?;
+    links.into_iter().take(LINKS_MAX.saturating_add(1)).map(|name| String::from_utf8(name).ok()).collect()
+}
+
+/// The files with certain names that a tree's repository keeps; none if the index cannot be read.
+pub(crate) fn tracked(repository: &Path, is_wanted: impl Fn(&OsStr) -> bool) -> Vec<PathBuf> {
+    let wanted = entries(repository, |mode, name| mode != LINK && is_wanted(OsStr::from_bytes(name)));
+    wanted.unwrap_or_default().into_iter().map(|name| PathBuf::from(OsString::from_vec(name))).collect()
+}
+
+/// The names of some entries.
+fn entries(repository: &Path, is_wanted: impl Fn(u32, &[u8]) -> bool) -> Option<Vec<Vec<u8>>> {
     let path = repository.join("index");
     if path.symlink_metadata().is_err() {
         return Some(Vec::new());
@@ -24,17 +38,17 @@ pub(crate) fn links(repository: &Path) -> Option<Vec<String>> {
     let small = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= BYTES_MAX);
     let bytes = small.then(|| fs::read(&path).ok()).flatten()?;
     // The configuration says how long names of objects are; an index of the other kind does not parse.
-    [20, 32].into_iter().find_map(|object| links_in(&bytes, object))
+    [20, 32].into_iter().find_map(|object| entries_in(&bytes, object, &is_wanted))
 }
 
-fn links_in(bytes: &[u8], object: usize) -> Option<Vec<String>> {
+fn entries_in(bytes: &[u8], object: usize, is_wanted: impl Fn(u32, &[u8]) -> bool) -> Option<Vec<Vec<u8>>> {
     let mut reader = Reader { bytes, at: 0 };
     if reader.take(4)? != b"DIRC" {
         return None;
     }
     let version = reader.number()?;
     let count = reader.number()?;
-    let mut links = Vec::new();
+    let mut wanted = Vec::new();
     let mut name: Vec<u8> = Vec::new();
     for _ in 0..count {
         let start = reader.at;
@@ -55,13 +69,13 @@ fn links_in(bytes: &[u8], object: usize) -> Option<Vec<String>> {
             let length = reader.at.checked_sub(start)?;
             reader.take(length.next_multiple_of(8).checked_sub(length)?)?;
         }
-        if mode == LINK && links.len() <= LINKS_MAX {
-            links.push(String::from_utf8(name.clone()).ok()?);
+        if is_wanted(mode, &name) {
+            wanted.push(name.clone());
         }
     }
     // An index in two parts has the rest elsewhere.
     let rest = bytes.get(reader.at..)?;
-    (!rest.starts_with(b"link") && (2..=4).contains(&version)).then_some(links)
+    (!rest.starts_with(b"link") && (2..=4).contains(&version)).then_some(wanted)
 }
 
 fn number_in(bytes: &[u8]) -> Option<u32> {
@@ -110,6 +124,11 @@ impl<'a> Reader<'a> {
 mod tests {
     use super::*;
 
+    fn links_of(bytes: &[u8], object: usize) -> Option<Vec<String>> {
+        let links = entries_in(bytes, object, |mode, _| mode == LINK)?;
+        links.into_iter().map(|name| String::from_utf8(name).ok()).collect()
+    }
+
     fn entry(mode: u32, name: &str) -> Vec<u8> {
         let mut bytes = vec![0; MODE_AT];
         bytes.extend(mode.to_be_bytes());
@@ -127,9 +146,9 @@ mod tests {
         bytes.extend(entry(0o100_644, "README.md"));
         bytes.extend(entry(LINK, "sub/c"));
         bytes.extend(entry(0o100_755, "x.sh"));
-        assert_eq!(links_in(&bytes, 20), Some(vec!["sub/c".to_owned()]));
+        assert_eq!(links_of(&bytes, 20), Some(vec!["sub/c".to_owned()]));
         assert_eq!(links_in(bytes.get(..40).expect("longer"), 20), None);
         bytes.extend(b"link");
-        assert_eq!(links_in(&bytes, 20), None);
+        assert_eq!(links_of(&bytes, 20), None);
     }
 }

@@ -34,6 +34,8 @@ mod action_texts;
 #[cfg(feature = "ledger")]
 pub mod attestation;
 #[cfg(feature = "ledger")]
+pub mod bound;
+#[cfg(feature = "ledger")]
 pub mod call_gate;
 #[cfg(feature = "ledger")]
 pub mod call_policy;
@@ -47,6 +49,8 @@ pub mod coding_agents;
 pub mod command_lines;
 pub mod commit;
 pub mod directory;
+#[cfg(feature = "ledger")]
+pub mod exec_door;
 #[cfg(feature = "ledger")]
 pub mod export;
 #[cfg(feature = "ledger")]

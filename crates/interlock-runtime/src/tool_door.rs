@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interlock_core::action::{
-    ActionContext, ActionName, Actor, CallFacts, Door, Facts, Mode, PassAsked, PassRuling, StepNumber,
+    ActionContext, ActionName, Actor, CallFacts, Door, Facts, LineToRun, Mode, PassAsked, PassRuling, StepNumber,
 };
 use interlock_core::call::Call;
 use interlock_core::json::quote;
@@ -18,11 +18,12 @@ use interlock_core::workflow::{Context, HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 
 use crate::call_gate::{CallAsking, Standing};
-use crate::call_policy::{CallPlace, Executor};
+use crate::call_policy::{CallPlace, Executor, RunnerGround};
 use crate::clock::Entropy;
 use crate::coding_agents::{HostProcesses, Known, Projects, Sessions, agent_id, profile, project_of};
 use crate::gate::Gate;
 use crate::ledger::{Answer, Command, Enrolment, RunChange, StoreFault, TransitionCommand};
+use crate::paths;
 use crate::process::{lineage, remember_parent};
 
 /// The longest name of a tool, a session or a call that is taken.
@@ -34,12 +35,12 @@ pub const DOCTOR_SESSION: &str = "interlock-doctor";
 
 /// The door for tool calls.
 pub struct ToolDoor {
-    gate: Arc<Gate>,
-    projects: Arc<Projects>,
-    entropy: Arc<dyn Entropy>,
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) projects: Arc<Projects>,
+    pub(crate) entropy: Arc<dyn Entropy>,
     sessions: Sessions,
     processes: HostProcesses,
-    ground: DoorGround,
+    pub(crate) ground: DoorGround,
 }
 
 /// What is known of the machine behind the door.
@@ -52,6 +53,8 @@ pub struct DoorGround {
     pub on_path: Vec<String>,
     /// The project that probes of `interlock doctor` belong to.
     pub doctor: PathBuf,
+    /// The home of this server: what runners need of their own lies in it.
+    pub home: PathBuf,
 }
 
 /// Who asks, and from where.
@@ -71,6 +74,8 @@ pub struct Origin<'a> {
     pub subagent: Option<&'a str>,
     /// The process that carries the call.
     pub caller: Caller,
+    /// The runner that runs command lines there, if one does.
+    pub runner: Option<RunnerGround>,
 }
 
 /// The process that carries a call.
@@ -137,6 +142,8 @@ pub struct CallAnswer {
     pub ruled: Ruled,
     /// The id of the decision leads to this very call; what is only counted by its code names another one.
     pub is_own: bool,
+    /// With this a runner may start the command of the call, once; none if no runner is to run it.
+    pub ticket: Option<String>,
 }
 
 impl CallAnswer {
@@ -311,8 +318,12 @@ impl ToolDoor {
                 project: &place.project,
                 own: &own,
                 on_path: &self.ground.on_path,
-                // Hosts take the shell of the user, and nothing in an event says which it is.
-                executor: Executor::BashOrZsh,
+                // A runner takes bash. Hosts take the shell of the user, and nothing in an event says which it is.
+                executor: match origin.runner {
+                    Some(RunnerGround { advisory: false, .. }) => Executor::Bash,
+                    Some(RunnerGround { advisory: true, .. }) | None => Executor::BashOrZsh,
+                },
+                runner: origin.runner,
             },
             text: Some(Arc::from(kept_text(call))),
         };
@@ -323,7 +334,11 @@ impl ToolDoor {
         let Answer::Recorded(recorded) = answer else { return Err(fault_of(&answer)) };
         let is_own = recorded.folded != Some(Likeness::Code);
         let ruled = recorded.entry.body.into_ruled().ok_or(DoorFault::Refused(Code::FaultInternal))?;
-        Ok(CallAnswer { ruled, is_own })
+        let runs = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref()?.runs);
+        let goes_on = ruled.ruling.decision.lets_run() || ruled.observed;
+        let ticket = runs.filter(|_| goes_on && !coming.echo);
+        let ticket = ticket.and_then(|_| self.gate.ledger().ticket_for(&ruled.decision_id));
+        Ok(CallAnswer { ruled, is_own, ticket })
     }
 
     fn facts(&self, origin: &Origin<'_>, coming: &CallComing<'_>) -> Result<Facts, DoorFault> {
@@ -345,6 +360,7 @@ impl ToolDoor {
             call_id: call_id.map(str::to_owned),
             subagent: origin.subagent.map(str::to_owned),
             foreign: !self.processes.began(origin.caller.process),
+            runs: origin.runner.and_then(|_| line_to_run(call, origin.cwd, self.ground.user_home.as_deref())),
         }));
         Ok(facts)
     }
@@ -414,11 +430,11 @@ impl ToolDoor {
         Ok(if observes { Mode::Observe } else { Mode::Enforce })
     }
 
-    fn submit(&self, command: Command) -> Answer {
+    pub(crate) fn submit(&self, command: Command) -> Answer {
         self.gate.ledger().submit_and_wait(command)
     }
 
-    fn change(&self, agent: &str, change: RunChange) -> Result<(), DoorFault> {
+    pub(crate) fn change(&self, agent: &str, change: RunChange) -> Result<(), DoorFault> {
         self.note_down(Command::ChangeRun { agent: agent.to_owned(), change })
     }
 
@@ -428,7 +444,7 @@ impl ToolDoor {
     }
 }
 
-fn fault_of(answer: &Answer) -> DoorFault {
+pub(crate) fn fault_of(answer: &Answer) -> DoorFault {
     match answer {
         Answer::Refused(code) | Answer::Fault(code) => DoorFault::Refused(*code),
         Answer::Unknown => DoorFault::Refused(Code::FaultStore),
@@ -440,6 +456,13 @@ fn fault_of(answer: &Answer) -> DoorFault {
         | Answer::Passed(_)
         | Answer::Done => DoorFault::Refused(Code::FaultInternal),
     }
+}
+
+/// The one command line of a call, and where it runs, if a runner can run it.
+fn line_to_run(call: &Call, cwd: &str, home: Option<&str>) -> Option<LineToRun> {
+    let [line] = call.intent.commands.as_slice() else { return None };
+    let directory = paths::resolve(call.intent.directory.as_deref().unwrap_or(cwd), cwd, home);
+    Some(LineToRun { line: Digest::of(&[line]), directory: Digest::of(&[directory.known()?]) })
 }
 
 /// What a person would have to decide on.

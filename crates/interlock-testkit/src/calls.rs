@@ -143,7 +143,15 @@ impl CallCase {
         let own = ["user/.interlock", "user/flow.json", "project/.interlock"].map(|name| format!("{top}/{name}"));
         let executor = Executor::named(self.shell.as_deref().unwrap_or("bash"));
         let on_path = [format!("{top}/user/tools")];
-        let place = CallPlace { cwd: &cwd, home: Some(&home), project: &cwd, own: &own, on_path: &on_path, executor };
+        let place = CallPlace {
+            cwd: &cwd,
+            home: Some(&home),
+            project: &cwd,
+            own: &own,
+            on_path: &on_path,
+            executor,
+            runner: None,
+        };
         let call = self.call(&fill);
         let found = examine_call(&bundle, &ground, &call, &place);
         let again = examine_call(&bundle, &ground, &call, &place);

@@ -1,6 +1,8 @@
 //! What the runner and the daemon say to each other about a command that is to be run: over the socket of the home, and
 //! never over the network, so that no public description has it.
 
+use std::collections::BTreeMap;
+
 use interlock_core::contain::Bound;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +48,7 @@ pub struct ExecStart {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecStarted {
-    /// `exec_` and 32 hexadecimal digits.
+    /// `exec_` and 32 hexadecimal digits; empty if it is no agent's call, so that its end is nobody's to tell.
     pub exec_id: String,
     /// What the kernel is to hold the command to; none while refusals are only shown, and for what a person agreed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +58,11 @@ pub struct ExecStarted {
     /// What to tell the agent if the command fails in its bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_for_more: Option<String>,
+    /// Variables that the command does not get, and those that are set for it, held or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_blocked: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env_set: BTreeMap<String, String>,
 }
 
 /// It ended. `POST /exec/end`.
@@ -63,6 +70,9 @@ pub struct ExecStarted {
 #[serde(deny_unknown_fields)]
 pub struct ExecEnd {
     pub exec_id: String,
+    /// The ticket it was started with: it says whose it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// How it ended: one of the two; neither if it never began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,

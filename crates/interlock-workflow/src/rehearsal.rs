@@ -190,6 +190,7 @@ impl<'a> Rehearsal<'a> {
         let call_id = self.calls.to_string();
         let fingerprint = Digest::of(&[tool, " ", input, " ", &call_id]);
         let open = OpenCall {
+            ticket: None,
             gist: None,
             call_id: Some(call_id),
             process: Digest::of(&["rehearsal"]),
@@ -209,6 +210,8 @@ impl<'a> Rehearsal<'a> {
     fn end(&mut self, fingerprint: Digest, exit_code: i64) {
         let call_id = self.calls.to_string();
         let ended = CallEnded {
+            // A rehearsal says what a runner would have seen.
+            tells_how: true,
             call_id: Some(&call_id),
             process: Digest::of(&["rehearsal"]),
             fingerprint,

@@ -11,9 +11,10 @@ use super::vocabulary::{Decision, Engine, Millis, Risk, Status, UsdMicros};
 use crate::bundle::Bundle;
 use crate::call::Family;
 use crate::code::Code;
+use crate::contain::BoundEvidence;
 use crate::digest::Digest;
 use crate::rule::Then;
-use crate::workflow::{self, Allowance, CallAsked, CallBegun, Grant, OpenCall, Run, Workflow};
+use crate::workflow::{self, Allowance, CallAsked, CallBegun, ExecTicket, Grant, OpenCall, Run, Workflow};
 
 /// What a ruling on a call rests on beside the agent.
 #[derive(Debug, Clone, Copy)]
@@ -53,7 +54,9 @@ pub fn decide_call(
     let evidence = evidence.filter(|evidence| evidence.bundle == bundle.digest());
     let parts = facts.call.as_deref().zip(evidence.and_then(|evidence| Some((evidence, evidence.call.as_deref()?))));
     let Some((call, (evidence, found))) = parts else { return Err(NeedsEvidence) };
-    if !question.was_read_here(call, found) {
+    // Rules that were asked about a bound say nothing of a call that nothing holds.
+    let is_held = |bound: &BoundEvidence| bound.holds(bundle.profiles(), &found.effects);
+    if !question.was_read_here(call, found) || found.bound.as_ref().is_some_and(|bound| !is_held(bound)) {
         return Err(NeedsEvidence);
     }
     let mut answer = CallRuling { ruling: question.ruling(Outcome::from(unruled())), redeemed: None, used: None };
@@ -161,7 +164,12 @@ impl CallQuestion<'_> {
         if known && read.status == Status::Uncertain {
             read.status = Status::Verified;
         }
-        if known {
+        // What the kernel holds in a bound is as bad as the bound: an edit inside the project.
+        let contained = found.bound.is_some();
+        if contained && read.status == Status::Uncertain {
+            read.status = Status::Verified;
+        }
+        if known || contained {
             read.risk = read.risk.map(|risk| risk.min(Risk::Medium));
         }
         if read.rules == Some(Then::Ask) && allowance.is_some_and(|allowance| lifts(allowance, &read.matched)) {
@@ -241,7 +249,13 @@ pub fn apply_call(
     let phase = found.and_then(|found| found.phase.as_ref());
     // Anybody can tell of a call and of its end; a fact comes from the host alone.
     let fact = phase.and_then(|phase| phase.fact.clone()).filter(|_| !call.foreign);
+    let ticket = call.runs.map(|runs| ExecTicket {
+        decision_id: ruled.decision_id.to_owned(),
+        runs,
+        profile: ruled.profile.filter(|_| !ruled.observed).map(str::to_owned),
+    });
     let open = OpenCall {
+        ticket,
         call_id: call.call_id.clone(),
         process: call.process,
         subagent: call.subagent.clone(),
@@ -276,4 +290,8 @@ pub struct CallApplied<'a> {
     pub at: Millis,
     /// The entry.
     pub index: u64,
+    /// The id of the decision.
+    pub decision_id: &'a str,
+    /// The profile that a command of it is held to.
+    pub profile: Option<&'a str>,
 }

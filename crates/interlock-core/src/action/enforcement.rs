@@ -35,6 +35,12 @@ pub fn is_observed(
     agent.mode == Mode::Observe || run.is_some_and(|run| is_paused(run, evidence, ruling, now))
 }
 
+/// Whether refusals of an agent are only shown, whatever it asks.
+pub(super) fn only_shows(bundle: &Bundle, agent: &Agent, run: &Run, now: Millis) -> bool {
+    let paused = run.paused_until.is_some_and(|until| now < until);
+    bundle.mode() == Mode::Observe || agent.mode == Mode::Observe || paused
+}
+
 /// Whether a call touches a project in which refusals hold, wherever its session began.
 fn is_held(evidence: Option<&Evidence>) -> bool {
     evidence.and_then(|found| found.call.as_deref()).is_some_and(|call| call.held_in.is_some())

@@ -8,6 +8,7 @@ use super::budget::Usage;
 use super::context::{ActionContext, Observed, StepNumber};
 use super::vocabulary::{Engine, Risk, Status, words};
 use crate::call::{Effect, Family};
+use crate::contain::{BoundEvidence, READ};
 use crate::digest::Digest;
 use crate::json::{self, Value};
 use crate::rule::Then;
@@ -188,6 +189,19 @@ pub struct CallFacts {
     /// The process that tells is not known to be the host's own: what becomes of the call is nothing that was observed.
     #[serde(default, skip_serializing_if = "is_false")]
     pub foreign: bool,
+    /// The command line that a runner is to run, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs: Option<LineToRun>,
+}
+
+/// A command line that a runner is to run, and where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LineToRun {
+    /// The SHA-256 of the line.
+    pub line: Digest,
+    /// The SHA-256 of the directory it runs in, links resolved.
+    pub directory: Digest,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -309,6 +323,9 @@ pub struct CallEvidence {
     /// A project in which refusals hold and whose files the call touches, wherever its session began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_in: Option<String>,
+    /// The bound it would run in; the rules were asked about that bound then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<BoundEvidence>,
 }
 
 /// What a call is in one phase of one workflow. In another it has to be read again.
@@ -331,6 +348,9 @@ impl CallEvidence {
     /// Whether it could change something here. A command that reaches other machines may bring something back (`git pull`);
     /// a tool that only fetches does not. What does nothing that anybody could name may do anything.
     pub fn changes(&self) -> bool {
+        if self.bound.as_ref().is_some_and(|bound| bound.profile == READ) {
+            return false;
+        }
         let harmless = |effect: &Effect| match effect {
             Effect::ReadOnly => true,
             Effect::Network => self.shell.is_none(),

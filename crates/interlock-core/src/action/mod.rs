@@ -24,6 +24,7 @@ mod context;
 mod conversation;
 mod decide;
 mod enforcement;
+mod exec;
 mod execution;
 mod facts;
 mod matrix;
@@ -44,10 +45,11 @@ pub use decide::{
     ErrorDetails, Figures, NeedsEvidence, Ruling, RulingError, Verification, decide, is_violation, price_of, screen,
 };
 pub use enforcement::is_observed;
+pub use exec::{StartAsked, TICKET_MS_MAX, decide_end, decide_start};
 pub use execution::{Executable, ExecutionRuling, decide_execution};
 pub use facts::{
-    ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, PhaseEvidence, fingerprint,
-    fingerprints,
+    ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, LineToRun, PhaseEvidence,
+    fingerprint, fingerprints,
 };
 pub use pass::{PassAsked, PassCount, PassKind, PassRuling, decide_pass, decide_unread};
 pub(crate) use record::Counted;

@@ -7,7 +7,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::agent::{Agent, AgentStatus};
+use super::enforcement::only_shows;
 use super::vocabulary::{Millis, words};
+use crate::bundle::Bundle;
 use crate::digest::Digest;
 use crate::workflow::{OpenCall, Run};
 
@@ -39,6 +41,12 @@ words! {
         Notice = "notice",
         /// An event that could not be read, where refusals hold nowhere yet.
         Unread = "unread",
+        /// A command of the host's own is started by its runner: a hook, or a server.
+        HostCommand = "host_command",
+        /// A command line is started without a ticket, where refusals are only shown.
+        Unticketed = "unticketed",
+        /// A person runs a command of their own in a bound: no agent's.
+        OwnRun = "own_run",
     }
 }
 
@@ -56,7 +64,10 @@ impl PassKind {
             | PassKind::Prompt
             | PassKind::SessionStart
             | PassKind::ConfigChange
-            | PassKind::Unread => false,
+            | PassKind::Unread
+            | PassKind::HostCommand
+            | PassKind::Unticketed
+            | PassKind::OwnRun => false,
         }
     }
 }
@@ -82,6 +93,10 @@ pub enum PassAsked {
     },
     /// An event after which nothing runs.
     Told(PassKind),
+    /// A runner is about to start a command of the host's own.
+    HostCommand,
+    /// A runner is about to start a command line that has no ticket.
+    Unticketed,
 }
 
 /// What becomes of it.
@@ -96,7 +111,7 @@ pub enum PassRuling {
 }
 
 /// Rules on what may go on without a ruling of its own.
-pub fn decide_pass(agent: &Agent, run: &Run, asked: PassAsked, now: Millis) -> PassRuling {
+pub fn decide_pass(bundle: &Bundle, agent: &Agent, run: &Run, asked: PassAsked, now: Millis) -> PassRuling {
     let may_ask = agent.status == AgentStatus::Active;
     match asked {
         PassAsked::Control { transition: true, subagent: true } => PassRuling::NotForSubagents,
@@ -113,7 +128,16 @@ pub fn decide_pass(agent: &Agent, run: &Run, asked: PassAsked, now: Millis) -> P
             };
             if run.open.iter().any(is_it) { PassRuling::Passes(PassKind::Echo) } else { PassRuling::Judged }
         }
-        PassAsked::Control { .. } | PassAsked::LoadTools | PassAsked::Echo { .. } => PassRuling::Judged,
+        PassAsked::HostCommand if may_ask => PassRuling::Passes(PassKind::HostCommand),
+        // As for rulings: an operator's word lets it, and nothing else does.
+        PassAsked::Unticketed if may_ask && only_shows(bundle, agent, run, now) => {
+            PassRuling::Passes(PassKind::Unticketed)
+        }
+        PassAsked::Control { .. }
+        | PassAsked::LoadTools
+        | PassAsked::Echo { .. }
+        | PassAsked::HostCommand
+        | PassAsked::Unticketed => PassRuling::Judged,
         PassAsked::Told(kind) => match kind {
             PassKind::Ended
             | PassKind::Prompt
@@ -122,9 +146,14 @@ pub fn decide_pass(agent: &Agent, run: &Run, asked: PassAsked, now: Millis) -> P
             | PassKind::ConfigChange
             | PassKind::Notice => PassRuling::Passes(kind),
             // Something runs after these, so being told of them is not enough.
-            PassKind::GetState | PassKind::Transition | PassKind::LoadTools | PassKind::Echo | PassKind::Unread => {
-                PassRuling::Judged
-            }
+            PassKind::GetState
+            | PassKind::Transition
+            | PassKind::LoadTools
+            | PassKind::Echo
+            | PassKind::Unread
+            | PassKind::HostCommand
+            | PassKind::Unticketed
+            | PassKind::OwnRun => PassRuling::Judged,
         },
     }
 }

@@ -4,5 +4,9 @@
 //! before the command starts. The runner carries a bound out, or refuses; it widens nothing.
 
 mod bound;
+mod evidence;
+mod profile;
 
 pub use bound::{Bound, Cache, Cover, Reach};
+pub use evidence::{Abilities, BoundEvidence};
+pub use profile::{BUILD, PROJECT, Profile, ProfileError, ProfileSource, Profiles, READ};

@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::exec_entry::{ExecEnded, ExecStarted};
 use super::refusals::RefusalsRepeated;
 use super::run_entry::{
     AllowanceGiven, AllowanceTaken, CallEndReported, Passed, RunStarted, RunSteered, SessionBound, Transitioned,
@@ -18,9 +19,9 @@ use crate::digest::Digest;
 use crate::json;
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 5;
+pub const RULES: u32 = 6;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;
@@ -134,6 +135,10 @@ kinds! {
     RefusalsRepeated(RefusalsRepeated),
     /// What went on without a ruling of its own, counted.
     Passed(Passed),
+    /// A runner starts the command of a call.
+    ExecStarted(Box<ExecStarted>),
+    /// How a command ended, as its runner saw.
+    ExecEnded(Box<ExecEnded>),
 }
 
 impl Body {

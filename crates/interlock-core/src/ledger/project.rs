@@ -14,10 +14,11 @@ use super::entry::{
     AgentRegistered, ApprovalResolved, Body, Entry, Executed, KeyRevoked, OperatorKey, Ruled, StateIntent,
     StateOutcome, TrustChanged,
 };
+use super::exec_entry::{ExecEnded, ExecStarted};
 use super::refusals::apply_repeated;
 use super::run_entry::{RunSteered, Transitioned};
 use super::workflows::{WorkflowHead, WorkflowRegistered};
-use crate::action::{Agent, Conversation, Millis, Record, Ticket, TicketSubject, Verdict};
+use crate::action::{Agent, Conversation, Millis, Record, Ticket, TicketSubject, Verdict, decide_end, decide_start};
 use crate::workflow::{self, Run, Workflow};
 
 pub(super) use rulings::counted;
@@ -167,7 +168,12 @@ impl<'e, R: Rows> Step<'e, R> {
                     }
                 })
             }
-            Body::CallEnded(told) => self.run(|run| runs::end_call(run, told)),
+            Body::CallEnded(told) => {
+                let rules = entry.rules;
+                self.run(|run| runs::end_call(run, told, rules))
+            }
+            Body::ExecStarted(started) => self.of_agent(|step, agent| step.start_exec(agent, started)),
+            Body::ExecEnded(ended) => self.of_agent(|step, _| step.end_exec(ended)),
             Body::TurnEnded(turn) => self.run(|run| workflow::end_turn(run, |open| turn.had(open))),
             Body::SessionBound(bound) => self.run(|run| {
                 run.bind(&bound.session);
@@ -357,6 +363,27 @@ impl<'e, R: Rows> Step<'e, R> {
         let name = workflow.as_deref().map_or("", Workflow::id);
         self.after.opened = rulings::transition(agent, asked, name, self.stamp).map(Box::new);
         runs::transition(&mut run, workflow.as_deref(), asked);
+        self.after.run = Some(Box::new(run));
+        Ok(())
+    }
+
+    fn start_exec(&mut self, agent: &Agent, started: &ExecStarted) -> Result<(), R::Fault> {
+        let id = self.agent_id();
+        let mut run = self.rows.run(id)?;
+        let may_start = decide_start(agent, &run, &started.asked(), self.stamp.at);
+        let ticket = may_start.as_ref().ok().and_then(|open| open.ticket.as_ref());
+        let is_held = ticket.is_some_and(|ticket| ticket.profile == started.profile);
+        self.check(is_held, "this command could not be started, or not so");
+        runs::start_exec(&mut run, started, self.stamp.at);
+        self.after.run = Some(Box::new(run));
+        Ok(())
+    }
+
+    fn end_exec(&mut self, ended: &ExecEnded) -> Result<(), R::Fault> {
+        let id = self.agent_id();
+        let mut run = self.rows.run(id)?;
+        self.check(decide_end(&run, &ended.exec_id).is_ok(), "it is the end of no command that was started");
+        runs::end_exec(&mut run, ended);
         self.after.run = Some(Box::new(run));
         Ok(())
     }

@@ -9,7 +9,8 @@ use std::sync::LazyLock;
 
 use crate::rule::{Pattern, Separator};
 pub use table::{
-    CHOOSERS, Chooser, HOST_FILES, Holds, HostFile, PROGRAM_DIRECTORIES, PROJECT_SETTINGS, WORKFLOW_FILES,
+    CHOOSERS, Chooser, HOST_FILES, Holds, HostFile, PROGRAM_DIRECTORIES, PROJECT_SETTINGS, REGENERABLE, USER_CACHES,
+    VISIBLE_IN_HOME, WORKFLOW_FILES,
 };
 use table::{CHOOSES, HOME_DIRECTORIES, PLACES, PROGRAMS, USUAL_SECRETS};
 
@@ -100,8 +101,17 @@ pub fn in_home(concern: Concern) -> impl Iterator<Item = &'static str> {
 
 /// The patterns of all places of secrets.
 pub(crate) fn secret_patterns() -> impl Iterator<Item = &'static str> {
-    let secret = PLACES.iter().filter(|(concern, ..)| *concern == Concern::Secret);
-    secret.flat_map(|(.., patterns)| patterns.iter().copied())
+    fixed_places(Concern::Secret)
+}
+
+/// The patterns of all places that are guarded for something.
+pub fn fixed_places(concern: Concern) -> impl Iterator<Item = &'static str> {
+    PLACES.iter().filter(move |(of, ..)| *of == concern).flat_map(|(.., patterns)| patterns.iter().copied())
+}
+
+/// Whether a path is one of a secret, and not there to be shown. It is absolute and in lower case.
+pub fn is_guarded_secret(path: &str) -> bool {
+    guarding(path, true).any(|place| place.concern == Concern::Secret) && !is_example(path)
 }
 
 /// Names of hidden files that are secrets, as far as they are names and not patterns.

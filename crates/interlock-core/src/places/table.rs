@@ -163,6 +163,26 @@ pub(super) const PLACES: &[(Concern, &str, &[&str])] = &[
 /// Directories of a user's home that are guarded nowhere else: `bin` tends to be on the path at the next login.
 pub(super) const HOME_DIRECTORIES: &[(Concern, &str)] = &[(Concern::RunsLater, "bin")];
 
+/// Directories that are made anew from what a project says: caches, packages, what was built.
+#[rustfmt::skip]
+pub const REGENERABLE: &[&str] = &[
+    "node_modules", "target", ".venv", "venv", "__pycache__", ".tox", ".nox", ".mypy_cache", ".pytest_cache", ".ruff_cache",
+    ".next", ".nuxt", ".turbo", ".parcel-cache", ".gradle", ".terraform", ".eggs", "bower_components",
+];
+
+/// Caches of the user's package managers, from the home directory on.
+#[rustfmt::skip]
+pub const USER_CACHES: &[&str] = &[
+    ".cache", ".npm", ".cargo/registry", ".cargo/git", "go/pkg", ".local/share/pnpm", ".m2/repository", ".gradle/caches",
+    ".yarn/berry", ".bun/install/cache", ".nuget/packages", ".pub-cache", ".deno", ".ivy2", ".sbt", ".stack", ".cabal/packages",
+];
+
+/// Entries of a home directory that hold programs and packages, beside hidden ones.
+#[rustfmt::skip]
+pub const VISIBLE_IN_HOME: &[&str] = &[
+    "go", "sdk", "bin", "opt", "perl5", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "snap", "Android",
+];
+
 /// Usual names of secrets that only a pattern of [`PLACES`] stands for.
 #[rustfmt::skip]
 pub(super) const USUAL_SECRETS: &[&str] = &[

@@ -7,16 +7,20 @@ use super::context::{Context, KeyMark};
 use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, ToolPattern, Workflow};
 use super::guard::{OBSERVED, Sight};
 use super::run::{
-    CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, Parked, Position, Run,
-    SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
+    CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, OpenExec, Parked,
+    Position, Run, SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
 };
-use crate::action::Millis;
+use crate::action::{Millis, StartAsked};
 use crate::call::{Effect, Family};
 use crate::code::Code;
 use crate::digest::Digest;
 
 /// The largest context, in bytes of its canonical text.
 pub const CONTEXT_BYTES_MAX: usize = 65_536;
+/// How many commands may be under way at runners.
+const EXECS_MAX: usize = 256;
+/// What shells add to the number of a signal for an exit code.
+const SIGNALLED: i32 = 128;
 /// So many calls with the same result, one after the other or among the last ones, are a loop.
 const SAME_MAX: usize = 3;
 /// The most files of a phase that can be told apart: a call lists so many at most and one more, which stands for any
@@ -261,6 +265,8 @@ pub struct CallEnded<'a> {
     pub result: Option<Digest>,
     /// Files it changed.
     pub files: &'a [String],
+    /// Whether the host is believed how a command ended, and not only that it did.
+    pub tells_how: bool,
 }
 
 /// A call ended. `Err` says why it cannot be one that was judged: then the run is frozen.
@@ -288,7 +294,7 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     // Whoever is not the host can say that a call ended, and not how.
     let Some(ok) = ended.ok.filter(|_| !open.foreign) else { return Ok(()) };
     note_tool(run, ended.tool, ok);
-    if ended.is_command {
+    if ended.is_command && ended.tells_how {
         let exit_code = ended.exit_code.or(ok.then_some(0));
         let seen = SeenCommand { ok, exit_code, command_digest: ended.fingerprint };
         run.seen.last_command = Some(seen.clone());
@@ -310,6 +316,39 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         }
     }
     Ok(())
+}
+
+/// The command of a call starts: its ticket is spent, and whatever becomes of it is its runner's to tell.
+pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign: bool, at: Millis) {
+    let is_it =
+        |open: &&mut OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.decision_id == asked.decision_id);
+    let Some(open) = run.open.iter_mut().find(is_it) else { return };
+    open.ticket = None;
+    let fact = open.fact.take().filter(|_| !foreign);
+    let exec = OpenExec { exec_id: exec_id.to_owned(), fingerprint: open.fingerprint, at, fact };
+    if run.execs.len() >= EXECS_MAX {
+        run.execs.remove(0);
+    }
+    run.execs.push(exec);
+}
+
+/// The command of a call ended.
+pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Option<i32>) {
+    let Some(at) = run.execs.iter().position(|exec| exec.exec_id == exec_id) else { return };
+    let exec = run.execs.remove(at);
+    // What never began, nobody saw end.
+    if exit_code.is_none() && signal.is_none() {
+        return;
+    }
+    let code = exit_code.or_else(|| signal.map(|signal| signal.saturating_add(SIGNALLED)));
+    let seen =
+        SeenCommand { ok: exit_code == Some(0), exit_code: code.map(i64::from), command_digest: exec.fingerprint };
+    run.seen.last_command = Some(seen.clone());
+    // Nothing may have changed while it ran, or it says nothing about the tree there is now.
+    let changing = run.open.iter().any(|other| other.changes && !other.left);
+    if let Some((name, _)) = exec.fact.filter(|(_, changes)| *changes == run.changes && !changing) {
+        run.seen.facts.insert(name, seen);
+    }
 }
 
 /// A turn ended. What of it is under way stands in no fact's way from now on: most of it never ran, and nobody will tell.

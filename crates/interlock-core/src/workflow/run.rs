@@ -9,7 +9,7 @@ use super::context::Context;
 use super::definition::{Outcome, StateId, Workflow};
 use super::guard::OBSERVED;
 use super::hosts::{HOSTS_LEN, HostSeen};
-use crate::action::{Millis, Trust};
+use crate::action::{LineToRun, Millis, Trust};
 use crate::digest::Digest;
 use crate::json::Json;
 
@@ -62,6 +62,9 @@ pub struct Run {
     /// Sessions that began in the project, the newest last. They stay with it wherever they go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sessions: Vec<String>,
+    /// Commands that a runner started and that are not known to have ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub execs: Vec<OpenExec>,
     /// Processes that told of calls or began sessions here, the first of them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostSeen>,
@@ -180,6 +183,37 @@ pub struct OpenCall {
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub foreign: bool,
     /// The declared fact it is the command of, and the count of changes when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fact: Option<(String, u64)>,
+    /// What a runner may start for it, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<ExecTicket>,
+}
+
+/// The command of a call, which a runner may start once.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecTicket {
+    /// The decision that let it run.
+    pub decision_id: String,
+    /// The line, and where it runs.
+    pub runs: LineToRun,
+    /// The profile it is held to; none if it runs as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+}
+
+/// A command that a runner started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenExec {
+    /// `exec_` and 32 hexadecimal digits.
+    pub exec_id: String,
+    /// Tool and input of its call.
+    pub fingerprint: Digest,
+    /// When it started.
+    pub at: Millis,
+    /// The declared fact it is the command of, and the count of changes when its call was let run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,
 }

@@ -8,9 +8,11 @@
 //! | the socket, who may ask, the proof of who answers | `socket.rs` |
 //! | an event of a host, from its bytes to the answer | here |
 //! | the control tools | `control.rs` |
+//! | what runners ask | `exec.rs` |
 //! | what an agent is told | `words.rs` |
 
 mod control;
+mod exec;
 mod socket;
 mod words;
 
@@ -19,6 +21,7 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Decision, PassAsked, PassKind, PassRuling};
+use interlock_core::contain::Abilities;
 use interlock_core::places::{Concern, in_home};
 use interlock_hosts::{Host, HostEvent, Kind, Reply, pass_of, read, render, render_unreadable, told};
 use interlock_runtime::ledger::{LedgerKey, StoreFault};
@@ -48,6 +51,10 @@ pub struct Hooks {
     token: Digest,
     /// Told when a caller wants the server to stop.
     stop: Arc<Notify>,
+    /// The home of this server.
+    home: PathBuf,
+    /// What the kernel can hold command lines to.
+    abilities: Abilities,
 }
 
 /// What is needed to open the door.
@@ -64,17 +71,19 @@ pub struct HooksSetup {
     pub key: LedgerKey,
     /// Told when a caller wants the server to stop: whoever waits for it stops.
     pub stop: Arc<Notify>,
+    /// What the kernel can hold command lines to, as the runner found.
+    pub abilities: Abilities,
 }
 
 impl Hooks {
     /// Opens the door of a service.
     pub fn new(service: Arc<Service>, setup: HooksSetup) -> Result<Hooks, StoreFault> {
-        let HooksSetup { home, user_home, on_path, token, key, stop } = setup;
+        let HooksSetup { home, user_home, on_path, token, key, stop, abilities } = setup;
         let own = own_files(&home, user_home.as_deref());
-        let ground = DoorGround { own, user_home, on_path, doctor: home.join(DOCTOR_PROJECT) };
+        let ground = DoorGround { own, user_home, on_path, doctor: home.join(DOCTOR_PROJECT), home: home.clone() };
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
-        Ok(Hooks { service, door, key, token, stop })
+        Ok(Hooks { service, door, key, token, stop, home, abilities })
     }
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
@@ -105,6 +114,7 @@ impl Hooks {
             pinned,
             subagent: event.subagent.as_deref(),
             caller,
+            runner: None,
         };
         let place = self.door.place(&origin, arrival(&event.kind))?;
         match &event.kind {
@@ -181,7 +191,7 @@ impl Hooks {
         if answer.goes_on() {
             return Ok(Reply::Pass { context: None });
         }
-        let CallAnswer { ruled, is_own } = answer;
+        let CallAnswer { ruled, is_own, .. } = answer;
         let standing = self.door.standing(place)?;
         let reason = words::refusal(ruled, *is_own, &standing, &place.agent, &event.session);
         let may_ask = ruled.ruling.decision == Decision::Pending && self.service.gate.bundle().host_may_approve();

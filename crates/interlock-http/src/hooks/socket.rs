@@ -24,13 +24,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use interlock_core::json::quote;
-use interlock_core::{Digest, percent_decoded};
+use interlock_core::{Code, Digest, percent_decoded};
 use interlock_hosts::{Host, render_unreadable};
 use interlock_runtime::process::host_process;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
+use super::exec::ExecRefused;
 use super::{Caller, Hooks, Rendered};
 use crate::answer::json;
 use crate::routes::router;
@@ -129,6 +130,8 @@ async fn accept_all(hooks: Arc<Hooks>, listener: UnixListener, owner: u32) {
     let routes = Router::new()
         .route("/hook/{host}", post(hook))
         .route("/control/{host}", post(control))
+        .route("/exec/start", post(exec_start))
+        .route("/exec/end", post(exec_end))
         .route("/daemon", get(daemon))
         .route("/daemon/stop", post(stop))
         .with_state(Arc::clone(&hooks))
@@ -267,6 +270,53 @@ async fn control(State(hooks): State<Arc<Hooks>>, UrlPath(host): UrlPath<String>
         Ok(Ok((true, body))) => (StatusCode::OK, body),
         Ok(Err(reason)) => (StatusCode::BAD_REQUEST, refused(&reason)),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, refused("internal fault; nothing was changed")),
+    };
+    hooks.proven(&headers, status, body)
+}
+
+/// A runner asks whether a command may start.
+async fn exec_start(State(hooks): State<Arc<Hooks>>, Extension(peer): Extension<Peer>, request: Request) -> Response {
+    let process = peer.process.map_or_else(|| host_process(0), host_process);
+    let caller = Caller { process, hook: peer.process };
+    exec(hooks, request, move |hooks, asked| hooks.start(&asked, caller).map(|started| interlock_wire::write(&started)))
+        .await
+}
+
+/// A runner tells how a command ended.
+async fn exec_end(State(hooks): State<Arc<Hooks>>, request: Request) -> Response {
+    exec(hooks, request, |hooks, told| hooks.end(told).map(|()| "{}".to_owned())).await
+}
+
+/// Answers a runner; whatever goes wrong is a refusal.
+async fn exec<T: interlock_wire::Message + Send + 'static>(
+    hooks: Arc<Hooks>,
+    request: Request,
+    act: impl FnOnce(&Hooks, T) -> Result<String, ExecRefused> + Send + 'static,
+) -> Response {
+    let headers = request.headers().clone();
+    let refused = |code: Code, message: &str| {
+        format!("{{\"error\":{{\"code\":{},\"message\":{}}}}}", quote(code.as_str()), quote(message))
+    };
+    if !hooks.knows(&headers) {
+        let body = refused(Code::ContainTicket, "the token is missing or wrong");
+        return hooks.proven(&headers, StatusCode::UNAUTHORIZED, body);
+    }
+    let read = match read_event(request).await {
+        Ok(bytes) => core::str::from_utf8(&bytes).ok().and_then(|text| interlock_wire::read::<T>(text).ok()),
+        Err(_) => None,
+    };
+    let Some(message) = read else {
+        let body = refused(Code::RequestMalformed, "this is not what a runner asks");
+        return hooks.proven(&headers, StatusCode::BAD_REQUEST, body);
+    };
+    let acting = Arc::clone(&hooks);
+    let answered = tokio::task::spawn_blocking(move || act(&acting, message)).await;
+    let (status, body) = match answered {
+        Ok(Ok(body)) => (StatusCode::OK, body),
+        Ok(Err(refusal)) => (StatusCode::FORBIDDEN, refused(refusal.code, &refusal.message)),
+        Err(_) => {
+            (StatusCode::INTERNAL_SERVER_ERROR, refused(Code::FaultInternal, "internal fault; nothing may start"))
+        }
     };
     hooks.proven(&headers, status, body)
 }

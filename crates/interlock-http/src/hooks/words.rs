@@ -1,6 +1,7 @@
 //! What an agent and its person are told: short, what is allowed now, what leads on, and what a person can run.
 
 use interlock_core::action::{Mode, Trust};
+use interlock_core::contain::{PROJECT, READ};
 use interlock_core::ledger::Ruled;
 use interlock_core::rule::SELF_RULE;
 use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
@@ -15,6 +16,19 @@ pub(super) const SUBAGENT: &str =
 
 pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
+}
+
+/// What an agent is told whose command failed while it was held.
+pub(super) fn held(profile: &str, decision_id: &str) -> String {
+    let more = match profile {
+        READ => "it could only read",
+        PROJECT => "it could write in the project and reach nothing outside of it",
+        _ => "it could write in the project and reach the hosts that are listed for it",
+    };
+    format!(
+        "Interlock held this command to the profile `{profile}`: {more}. If it failed for that, a person can let it run \
+         as it is: `interlock allow {decision_id}`."
+    )
 }
 
 pub(super) fn fault(fault: &DoorFault) -> String {

@@ -218,6 +218,7 @@ impl Batch<'_> {
             Command::Call(command) => self.call(*command),
             Command::Pass { agent, pass } => self.pass(&agent, pass),
             Command::PassUnread { holds } => self.pass_unread(holds),
+            Command::PassOwnRun => self.pass_own_run(),
             Command::Transition(command) => self.transition(*command),
             Command::ChangeRun { agent, change } => self.change_run(&agent, change),
             Command::RegisterWorkflow { workflow, by } => self.register_workflow(workflow, by),

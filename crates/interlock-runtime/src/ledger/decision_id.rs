@@ -8,6 +8,8 @@ use interlock_core::Digest;
 use crate::clock::push_hex;
 
 const PREFIX: &str = "dec_";
+/// How tickets for runners begin.
+const TICKET: &str = "tkt_";
 const ID_BYTES: usize = 36;
 /// The hexadecimal digits of a SHA-256.
 const MARK_BYTES: usize = 64;
@@ -65,6 +67,21 @@ impl DecisionIds {
         (mark == self.mark(agent, index, text)).then_some(text)
     }
 
+    /// The ticket with which a runner may start what a decision let run: nobody without the secret can make one.
+    pub(super) fn seal_ticket(&self, decision_id: &str) -> Option<String> {
+        let digits = decision_id.strip_prefix(PREFIX)?;
+        Some(format!("{TICKET}{digits}{}", self.mark(TICKET, 0, decision_id)))
+    }
+
+    /// The decision that a ticket is for; `None` if it was made up.
+    pub(super) fn open_ticket(&self, ticket: &str) -> Option<String> {
+        let (digits, _) = ticket.strip_prefix(TICKET)?.split_at_checked(ID_BYTES.saturating_sub(PREFIX.len()))?;
+        let decision_id = format!("{PREFIX}{digits}");
+        let made = self.seal_ticket(&decision_id)?;
+        // Compared by their digests, so that the time it takes tells nothing.
+        Digest::of(&[&made]).same_as(Digest::of(&[ticket])).then_some(decision_id)
+    }
+
     /// The secret comes before a digest of fixed length, so that no other text has a mark that follows from this one.
     fn mark(&self, agent: &str, index: u64, text: &str) -> String {
         let about = Digest::of(&[agent, "\n", &index.to_string(), "\n", text]);
@@ -86,6 +103,21 @@ impl DecisionIds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ticket_leads_to_its_decision_and_cannot_be_made_up() {
+        let ids = DecisionIds::new(Digest::of(&["a"]));
+        let decision = ids.seal(7, 8);
+        let ticket = ids.seal_ticket(&decision).expect("a ticket");
+        assert_eq!(ids.open_ticket(&ticket).as_deref(), Some(decision.as_str()));
+        assert_eq!(DecisionIds::new(Digest::of(&["b"])).open_ticket(&ticket), None);
+        for at in 0..ticket.len() {
+            let mut forged = ticket.clone().into_bytes();
+            forged[at] ^= 1;
+            assert_eq!(ids.open_ticket(&String::from_utf8_lossy(&forged)), None, "byte {at}");
+        }
+        assert_eq!(ids.open_ticket("tkt_"), None);
+    }
 
     #[test]
     fn an_id_leads_back_to_its_entry_with_its_secret_only() {

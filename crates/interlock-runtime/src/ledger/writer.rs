@@ -396,6 +396,16 @@ impl Ledger {
         self.shared.ids.find(hidden)
     }
 
+    /// The ticket with which a runner may start what a decision let run.
+    pub fn ticket_for(&self, decision_id: &str) -> Option<String> {
+        self.shared.ids.seal_ticket(decision_id)
+    }
+
+    /// The decision that a runner's ticket is for; `None` if the ticket was made up.
+    pub fn decision_of(&self, ticket: &str) -> Option<String> {
+        self.shared.ids.open_ticket(ticket)
+    }
+
     /// The ruling with this id, and where it stands.
     pub fn ruling(&self, decision_id: &str) -> Result<Option<(u64, Entry)>, StoreFault> {
         let Some(index) = self.shared.ids.open(decision_id).filter(|index| *index < self.size()) else {

@@ -218,6 +218,7 @@ impl Coding {
         let mut facts = Facts::new(Door::Call, ActionName::parse(tool), print, context);
         facts.dry_run = random.one_in(12);
         facts.call = Some(Box::new(CallFacts {
+            runs: None,
             place: None,
             gist: None,
             host: "simulated".to_owned(),
@@ -257,6 +258,7 @@ impl Coding {
             certificate: None,
             hostile: status == Status::Failed && random.one_in(6),
             call: Some(Box::new(CallEvidence {
+                bound: None,
                 effects: vec![effect],
                 shell,
                 edit_lines: u64::from(tool == "Edit"),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
+use interlock_core::contain::Abilities;
 use interlock_http::Service;
 use interlock_http::hooks::{Hooks, HooksSetup, serve_socket};
 use interlock_runtime::clock::{SystemClock, SystemEntropy};
@@ -39,6 +40,7 @@ fn a_server_that_is_to_stop_before_it_has_begun_ends() {
             token: Digest::of(&["a token"]),
             key,
             stop: Arc::new(Notify::new()),
+            abilities: Abilities::default(),
         };
         let hooks = Arc::new(Hooks::new(Arc::clone(&service), setup).expect("a door"));
         let socket = serve_socket(hooks, &home.path().join("run/socket")).expect("a socket");

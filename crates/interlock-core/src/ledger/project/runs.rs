@@ -1,16 +1,27 @@
 //! What entries change of the run of a coding agent.
 
 use super::Stamp;
-use crate::action::{CallApplied, Ticket, TicketSubject, Verdict, apply_call};
+use crate::action::{CallApplied, Millis, Ticket, TicketSubject, Verdict, apply_call};
 use crate::code::Code;
 use crate::ledger::entry::{ApprovalResolved, Ruled};
+use crate::ledger::exec_entry::{ExecEnded, ExecStarted};
 use crate::ledger::run_entry::{CallEndReported, RunStarted, Steer, TransitionOutcome, Transitioned};
+use crate::rule::Then;
 use crate::workflow::{self, CallEnded, Context, Ended, Grant, Parked, Position, Run, Seen, Workflow};
+
+/// From this revision of the rules on, runners alone tell how a command ended.
+const RUNNER_RULES: u32 = 6;
 
 /// What a ruling on a tool call changes.
 pub(super) fn rule(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, stamp: Stamp) {
     let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
+    let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
+    // What a person agreed to, or knows although a rule asks, runs as it is: a bound would take back their yes.
+    let asks = ruled.evidence.as_ref().is_some_and(|evidence| evidence.rules == Some(Then::Ask));
+    let bound = found.and_then(|found| found.bound.as_ref()).filter(|_| ruled.redeemed.is_none() && !asks);
     let applied = CallApplied {
+        decision_id: &ruled.decision_id,
+        profile: bound.map(|bound| bound.profile.as_str()),
         decision: ruled.ruling.decision,
         observed: ruled.observed,
         redeemed: ruled.redeemed.as_deref(),
@@ -18,7 +29,6 @@ pub(super) fn rule(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, st
         at: stamp.at,
         index: stamp.index,
     };
-    let found = ruled.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
     apply_call(run, workflow, facts, found, &applied);
 }
 
@@ -87,8 +97,18 @@ pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, in
     run.revision = run.revision.saturating_add(1);
 }
 
+/// A runner starts the command of a call: its ticket is spent.
+pub(super) fn start_exec(run: &mut Run, started: &ExecStarted, at: Millis) {
+    workflow::begin_exec(run, &started.asked(), &started.exec_id, started.foreign, at);
+}
+
+/// A runner tells how a command ended.
+pub(super) fn end_exec(run: &mut Run, ended: &ExecEnded) {
+    workflow::end_exec(run, &ended.exec_id, ended.exit_code, ended.signal);
+}
+
 /// A host tells what became of a call. One that nobody was told of freezes the run.
-pub(super) fn end_call(run: &mut Run, told: &CallEndReported) {
+pub(super) fn end_call(run: &mut Run, told: &CallEndReported, rules: u32) {
     let ended = CallEnded {
         call_id: told.call_id.as_deref(),
         process: told.process,
@@ -99,6 +119,8 @@ pub(super) fn end_call(run: &mut Run, told: &CallEndReported) {
         exit_code: told.exit_code,
         result: told.result,
         files: &told.files,
+        // Before there was a runner, hosts were believed.
+        tells_how: rules < RUNNER_RULES,
     };
     if let Err(reason) = workflow::end_call(run, &ended) {
         run.frozen = Some(reason.to_owned());

@@ -7,9 +7,9 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, Idempotency, KeyRevoked, Likeness, ModeChanged,
-    OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome, StatusChanged,
-    TokenRotated, TurnEnded, UnauthenticatedRequests,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, ExecEnded, ExecStarted, Idempotency, KeyRevoked,
+    Likeness, ModeChanged, OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome,
+    StatusChanged, TokenRotated, TurnEnded, UnauthenticatedRequests,
 };
 use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Denial, Digest};
@@ -93,6 +93,8 @@ pub enum Command {
         /// Refusals hold for some coding agent.
         holds: bool,
     },
+    /// Count a command that a person runs in a bound.
+    PassOwnRun,
     /// Rule on a transition.
     Transition(Box<TransitionCommand>),
     /// Record a change of a run.
@@ -190,6 +192,10 @@ pub enum RunChange {
     },
     /// A host tells that none of its calls is under way.
     TurnEnded(TurnEnded),
+    /// A runner starts the command of a call, if it may.
+    StartExec(Box<ExecStarted>),
+    /// A runner tells how a command ended.
+    EndExec(Box<ExecEnded>),
     /// A session began in the project.
     BindSession(SessionBound),
     /// An operator lets a call pass.
@@ -364,9 +370,15 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
         | Command::Call(_)
         | Command::Pass { .. }
         | Command::PassUnread { .. }
+        | Command::PassOwnRun
         | Command::Transition(_)
         | Command::ChangeRun {
-            change: RunChange::CallEnded { .. } | RunChange::TurnEnded(_) | RunChange::BindSession(_),
+            change:
+                RunChange::CallEnded { .. }
+                | RunChange::TurnEnded(_)
+                | RunChange::BindSession(_)
+                | RunChange::StartExec(_)
+                | RunChange::EndExec(_),
             ..
         }
         | Command::Delivered(_) => None,

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use interlock_core::action::{
-    Actor, CallRuling, CallSnapshot, Conversation, Figures, Mode, PassAsked, PassRuling, decide_call, decide_pass,
-    decide_transition, decide_unread, is_observed, is_violation,
+    Actor, CallRuling, CallSnapshot, Conversation, Figures, Mode, PassAsked, PassKind, PassRuling, decide_call,
+    decide_end, decide_pass, decide_start, decide_transition, decide_unread, is_observed, is_violation,
 };
 use interlock_core::ledger::{
     Body, Entry, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome,
@@ -115,11 +115,17 @@ impl Batch<'_> {
         let Some(agent) = self.agent(id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
         let run = self.run_row(id)?;
-        let ruling = decide_pass(&agent, &run, asked, now);
+        let ruling = decide_pass(&self.state.bundle, &agent, &run, asked, now);
         if let PassRuling::Passes(kind) = ruling {
             self.count_pass(id, kind, now)?;
         }
         Ok(Answer::Passed(ruling))
+    }
+
+    /// A person runs a command of their own.
+    pub(super) fn pass_own_run(&mut self) -> Result<Answer, Trouble> {
+        self.count_pass(NOBODY, PassKind::OwnRun, self.state.clock)?;
+        Ok(Answer::Passed(PassRuling::Passes(PassKind::OwnRun)))
     }
 
     pub(super) fn pass_unread(&mut self, holds: bool) -> Result<Answer, Trouble> {
@@ -229,6 +235,20 @@ impl Batch<'_> {
                     return Ok(Answer::Done);
                 }
                 (Body::TurnEnded(turn), None)
+            }
+            RunChange::StartExec(started) => {
+                match decide_start(&agent, &run, &started.asked(), now) {
+                    Ok(open) if open.ticket.as_ref().is_some_and(|ticket| ticket.profile == started.profile) => {}
+                    Ok(_) => return Ok(Answer::Refused(Code::ContainTicket)),
+                    Err(code) => return Ok(Answer::Refused(code)),
+                }
+                (Body::ExecStarted(started), None)
+            }
+            RunChange::EndExec(ended) => {
+                if let Err(code) = decide_end(&run, &ended.exec_id) {
+                    return Ok(Answer::Refused(code));
+                }
+                (Body::ExecEnded(ended), None)
             }
             RunChange::BindSession(bound) => {
                 let is_known = bound.host.as_ref().is_none_or(|host| run.hosts.contains(host));

@@ -1,0 +1,254 @@
+//! The bound of one call on this machine: which places of it are guarded, which are caches, what of the home directory is
+//! there. Looks at the disk; changes nothing but directories of our own.
+//!
+//! A guarded place that cannot be looked for is no bound at all: the command does not run.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use interlock_core::Digest;
+use interlock_core::call::Effect;
+use interlock_core::contain::{Bound, Cache, Cover, Profile, Reach};
+use interlock_core::places::{
+    Concern, REGENERABLE, USER_CACHES, VISIBLE_IN_HOME, fixed_places, is_guarded_secret, is_within,
+};
+
+use crate::call_policy::TEMPORARY;
+use crate::git_index;
+use crate::paths::{self, Base, Missing, Resolved};
+
+/// The most files and directories of a project that are looked at for names of secrets.
+const LOOKED_AT_MAX: usize = 200_000;
+/// The most guarded places of one kind.
+const PLACES_MAX: usize = 4_096;
+
+/// What a bound is made for.
+#[derive(Debug, Clone, Copy)]
+pub struct BoundGround<'a> {
+    /// The root of the project.
+    pub project: &'a Path,
+    /// The home directory of the user.
+    pub user_home: Option<&'a Path>,
+    /// Our own home: caches of projects and temporary files of sessions lie in it.
+    pub home: &'a Path,
+    /// Our own files, and the settings of hosts.
+    pub own: &'a [String],
+    /// Where the user's shell looks for programs.
+    pub on_path: &'a [String],
+    /// The session: its temporary files are its own.
+    pub session: &'a str,
+    /// What the line was judged to do.
+    pub effects: &'a [Effect],
+}
+
+/// The bound of a call.
+pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound> {
+    let project = fs::canonicalize(ground.project)?;
+    let is_unknown = ground.effects.contains(&Effect::Unknown);
+    let mut hidden: BTreeSet<PathBuf> = ground.own.iter().map(PathBuf::from).collect();
+    if let Some(home) = ground.user_home {
+        hidden.extend(guarded_in(home, Concern::Secret));
+    }
+    hidden.extend(fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/').map(in_root)).flatten());
+    hidden.extend(secrets_in(&project)?);
+    let write: Vec<PathBuf> =
+        profile.write.iter().filter_map(|place| placed(place, &project, ground.user_home)).collect();
+    let locked = if write.is_empty() { BTreeSet::new() } else { locked_in(&project, is_unknown) };
+    if hidden.len() > PLACES_MAX || locked.len() > PLACES_MAX {
+        return Err(io::Error::other("there are too many guarded places"));
+    }
+    // A line that is understood reads what it names, and the rules were asked about that.
+    let covers = match ground.user_home.filter(|_| is_unknown) {
+        Some(home) => cover_of(home, profile, ground, &project, &hidden),
+        None => None,
+    };
+    let reach = if profile.connect.is_empty() { Reach::Nothing } else { Reach::Hosts(profile.connect.clone()) };
+    Ok(Bound {
+        profile: profile.name.clone(),
+        write: texts(write)?,
+        locked: texts(locked)?,
+        hidden: texts(hidden)?,
+        covers: covers.into_iter().collect(),
+        reach,
+        caches: caches_of(ground, &project)?,
+        env_blocked: Vec::new(),
+        env_set: profile.env.clone(),
+    })
+}
+
+fn texts(paths: impl IntoIterator<Item = PathBuf>) -> io::Result<Vec<String>> {
+    let text = |path: PathBuf| path.into_os_string().into_string().map_err(|_| io::Error::other("a path is not text"));
+    paths.into_iter().map(text).collect()
+}
+
+/// A place of a profile on this machine.
+fn placed(place: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    if let Some(rest) = place.strip_prefix("~/") {
+        return Some(home?.join(rest));
+    }
+    Some(if place == "." { project.to_owned() } else { project.join(place) })
+}
+
+/// The places beneath a directory that are guarded wherever they lie, as far as they are there: one level of patterns.
+fn guarded_in(directory: &Path, concern: Concern) -> BTreeSet<PathBuf> {
+    // The table is in lower case, and names on the disk may not be.
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let rests = fixed_places(concern).filter_map(|pattern| pattern.strip_prefix("**/"));
+    let spelt = |rest: &str| -> Vec<String> {
+        let (first, more) = rest.split_once('/').map_or((rest, None), |(first, more)| (first, Some(more)));
+        if first.contains('*') {
+            return vec![rest.to_owned()];
+        }
+        let same = names.iter().filter(|name| name.to_lowercase() == first);
+        same.map(|name| more.map_or_else(|| name.clone(), |more| format!("{name}/{more}"))).collect()
+    };
+    rests.flat_map(spelt).flat_map(|rest| expanded(directory, &rest)).collect()
+}
+
+fn in_root(rest: &'static str) -> Vec<PathBuf> {
+    expanded(Path::new("/"), rest)
+}
+
+/// What of a pattern is there, beneath a directory.
+fn expanded(directory: &Path, rest: &str) -> Vec<PathBuf> {
+    let rest = rest.strip_suffix("/**").unwrap_or(rest);
+    let Some(directory) = directory.to_str() else { return Vec::new() };
+    if !rest.contains('*') {
+        let path = Path::new(directory).join(rest);
+        return path.symlink_metadata().is_ok().then_some(path).into_iter().collect();
+    }
+    let base = Base { cwd: directory, home: None, missing: Missing::Plain };
+    let found = paths::expand(rest, base).found;
+    found
+        .into_iter()
+        .filter_map(|found| match found {
+            Resolved::Known(path) => Some(PathBuf::from(path)),
+            Resolved::Unresolvable => None,
+        })
+        .collect()
+}
+
+/// Files of a project that have the name of a secret. What is committed is none: whoever has the project has it.
+fn secrets_in(project: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut found = BTreeSet::new();
+    let (mut open, mut left) = (vec![project.to_owned()], LOOKED_AT_MAX);
+    while let Some(directory) = open.pop() {
+        let entries = match fs::read_dir(&directory) {
+            Ok(entries) => entries,
+            // What this user cannot read, no command of theirs can.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            left = left.checked_sub(1).ok_or_else(|| io::Error::other("the project has too many files to look at"))?;
+            let path = entry.path();
+            if path.to_str().is_some_and(|path| is_guarded_secret(&path.to_lowercase())) {
+                found.insert(path);
+            } else if entry.file_type()?.is_dir() && !is_regenerable(&entry.file_name()) {
+                open.push(path);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Ok(found);
+    }
+    let tracked = git_index::tracked(&project.join(".git"), |name| {
+        name.to_str().is_some_and(|name| is_guarded_secret(&format!("/{}", name.to_lowercase())))
+    });
+    for name in tracked {
+        found.remove(&project.join(name));
+    }
+    Ok(found)
+}
+
+fn is_regenerable(name: &OsStr) -> bool {
+    name == ".git" || name.to_str().is_some_and(|name| REGENERABLE.contains(&name))
+}
+
+/// Places of a project that run later, as far as they are there. Of a line that nobody understood, all of git's.
+fn locked_in(project: &Path, is_unknown: bool) -> BTreeSet<PathBuf> {
+    let mut locked = guarded_in(project, Concern::RunsLater);
+    locked.extend(guarded_in(project, Concern::Own));
+    let git = project.join(".git");
+    // What packages put there is made anew with them.
+    let is_made_anew = |path: &PathBuf| {
+        let inside = path.strip_prefix(project).ok();
+        inside.is_some_and(|inside| inside.iter().any(|name| name != ".git" && is_regenerable(name)))
+    };
+    locked.retain(|path| *path != git && !is_made_anew(path));
+    if is_unknown {
+        locked.insert(git);
+    } else {
+        let runs = ["hooks", "config", "config.worktree", "info/attributes"].map(|name| git.join(name));
+        locked.extend(runs.into_iter().filter(|path| path.symlink_metadata().is_ok()));
+    }
+    locked
+}
+
+/// What of the home directory is there for code that nobody understood: hidden entries that are no secrets, directories
+/// of programs and packages, and the project.
+fn cover_of(
+    home: &Path,
+    profile: &Profile,
+    ground: &BoundGround<'_>,
+    project: &Path,
+    hidden: &BTreeSet<PathBuf>,
+) -> Option<Cover> {
+    let home = fs::canonicalize(home).ok()?;
+    // A home directory that is the project, or in it, is the project's to show.
+    if home.starts_with(project) || home == Path::new("/") {
+        return None;
+    }
+    let is_dotted = |name: &OsStr| name.as_encoded_bytes().first() == Some(&b'.');
+    let named = |name: &OsStr| name.to_str().is_some_and(|name| VISIBLE_IN_HOME.contains(&name));
+    let entries = fs::read_dir(&home).ok()?.filter_map(Result::ok);
+    let mut visible: BTreeSet<PathBuf> = entries
+        .filter(|entry| is_dotted(&entry.file_name()) || named(&entry.file_name()))
+        .map(|entry| entry.path())
+        .collect();
+    visible.retain(|path| !hidden.contains(path));
+    let listed = profile.read.iter().filter_map(|place| placed(place, project, Some(&home)));
+    let programs = ground.on_path.iter().map(PathBuf::from);
+    let more =
+        listed.chain(programs).chain([project.to_owned()]).filter(|path| path.starts_with(&home) && path.exists());
+    visible.extend(more);
+    // What lies in one that is there is there with it.
+    let all: Vec<PathBuf> = visible.into_iter().collect();
+    let outer = |path: &&PathBuf| !all.iter().any(|other| other != *path && path.starts_with(other));
+    let visible = texts(all.iter().filter(outer).cloned()).ok()?;
+    Some(Cover { directory: home.to_str()?.to_owned(), visible })
+}
+
+/// Directories that commands write to and that are not the project's: each project has its own, and each session its own
+/// temporary files.
+fn caches_of(ground: &BoundGround<'_>, project: &Path) -> io::Result<Vec<Cache>> {
+    let short = |text: &str| Digest::of(&[text]).to_string().chars().skip(7).take(16).collect::<String>();
+    let project_text = project.to_string_lossy();
+    let mut caches = Vec::new();
+    let mut add = |directory: PathBuf, own: PathBuf| -> io::Result<()> {
+        let in_project = is_within(&directory.to_string_lossy(), &project_text);
+        if directory.is_dir() && !in_project && !project.starts_with(&directory) {
+            fs::create_dir_all(&own)?;
+            let [directory, own] = [directory, own].map(|path| path.to_string_lossy().into_owned());
+            caches.push(Cache { directory, own });
+        }
+        Ok(())
+    };
+    let of_project = ground.home.join("caches").join(short(&project_text));
+    if let Some(home) = ground.user_home {
+        for (number, place) in USER_CACHES.iter().enumerate() {
+            add(home.join(place), of_project.join(number.to_string()))?;
+        }
+    }
+    let of_session = ground.home.join("tmp").join(short(ground.session));
+    for (number, place) in TEMPORARY.iter().enumerate() {
+        add(PathBuf::from(place), of_session.join(number.to_string()))?;
+    }
+    Ok(caches)
+}

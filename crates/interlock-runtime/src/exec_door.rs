@@ -1,0 +1,159 @@
+//! The door for runners: a command is to be started, and what comes back is the bound the kernel is to hold it to; later
+//! its end is told. Both are on record before they are answered.
+
+use std::path::Path;
+
+use interlock_core::action::{PassAsked, PassRuling, decide_start};
+use interlock_core::call::Effect;
+use interlock_core::contain::Bound;
+use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
+use interlock_core::workflow::state_of;
+use interlock_core::{Code, Digest};
+
+use crate::bound::{BoundGround, bound_of};
+use crate::call_gate::Standing;
+use crate::clock::hex;
+use crate::coding_agents::{Known, project_of};
+use crate::ledger::{Answer, Command, RunChange};
+use crate::tool_door::{DoorFault, ToolDoor, fault_of};
+
+/// A command that a runner is about to start, with its ticket.
+#[derive(Debug, Clone, Copy)]
+pub struct StartComing<'a> {
+    /// The ticket.
+    pub ticket: &'a str,
+    /// The command line, as it was judged.
+    pub line: &'a str,
+    /// The directory it would run in.
+    pub directory: &'a str,
+    /// The host process behind the runner.
+    pub process: Digest,
+}
+
+/// A command that may start.
+#[derive(Debug, Clone)]
+pub struct StartAnswer {
+    /// By what its end is told.
+    pub exec_id: String,
+    /// The decision that let it run.
+    pub decision_id: String,
+    /// What the kernel is to hold it to; none if it runs as it is.
+    pub bound: Option<Bound>,
+    /// Variables that the phase takes away.
+    pub env_blocked: Vec<String>,
+    /// Variables that the phase sets.
+    pub env_set: Vec<(String, String)>,
+}
+
+impl ToolDoor {
+    /// Lets a runner start the command of a call that was judged, once.
+    pub fn start(&self, coming: &StartComing<'_>) -> Result<StartAnswer, DoorFault> {
+        let ledger = self.gate.ledger();
+        let unknown = || DoorFault::Refused(Code::ContainTicket);
+        let (decision_id, entry) = self.judged_by(coming.ticket)?;
+        let agent = entry.agent.clone().ok_or_else(unknown)?;
+        let row = ledger.agent(&agent)?.ok_or_else(unknown)?;
+        let standing = self.gate.standing(&agent)?;
+        let directory = std::fs::canonicalize(coming.directory).map_err(|_| unknown())?;
+        let directory = directory.to_str().ok_or_else(unknown)?;
+        let mut started = ExecStarted {
+            exec_id: self.exec_id()?,
+            decision_id: decision_id.clone(),
+            line: Digest::of(&[coming.line]),
+            directory: Digest::of(&[directory]),
+            profile: None,
+            bound: None,
+            foreign: false,
+        };
+        let open = decide_start(&row, &standing.run, &started.asked(), ledger.now()).map_err(DoorFault::Refused)?;
+        started.foreign = open.foreign || open.process != coming.process;
+        started.profile = open.ticket.as_ref().and_then(|ticket| ticket.profile.clone());
+        let facts = entry.body.ruled().and_then(|ruled| ruled.facts.as_ref()?.call.as_deref());
+        let evidence = entry.body.ruled().and_then(|ruled| ruled.evidence.as_ref()?.call.as_deref());
+        let project = row.profile.description.clone().unwrap_or_else(|| directory.to_owned());
+        let session = facts.map(|call| call.session.clone()).unwrap_or_default();
+        let effects = evidence.map(|found| found.effects.as_slice()).unwrap_or_default();
+        let bound = started.profile.as_deref().map(|name| self.bound(name, &project, &session, effects)).transpose()?;
+        started.bound = bound.as_ref().and_then(digest_of);
+        let (env_blocked, env_set) = phase_environment(&standing, &session);
+        let exec_id = started.exec_id.clone();
+        self.change(&agent, RunChange::StartExec(Box::new(started)))?;
+        Ok(StartAnswer { exec_id, decision_id, bound, env_blocked, env_set })
+    }
+
+    /// Records how a command ended that was started with a ticket.
+    pub fn end_exec(&self, ticket: &str, ended: ExecEnded) -> Result<(), DoorFault> {
+        let (_, entry) = self.judged_by(ticket)?;
+        let agent = entry.agent.as_deref().ok_or(DoorFault::Refused(Code::ContainTicket))?;
+        self.change(agent, RunChange::EndExec(Box::new(ended)))
+    }
+
+    /// The decision that a ticket is for, and its entry.
+    fn judged_by(&self, ticket: &str) -> Result<(String, Entry), DoorFault> {
+        let unknown = || DoorFault::Refused(Code::ContainTicket);
+        let decision_id = self.gate.ledger().decision_of(ticket).ok_or_else(unknown)?;
+        let (_, entry) = self.gate.ledger().ruling(&decision_id)?.ok_or_else(unknown)?;
+        Ok((decision_id, entry))
+    }
+
+    /// Whether a runner may start something that no agent's call is, or that has no ticket.
+    pub fn start_without(&self, host: &str, directory: &str, asked: PassAsked) -> Result<PassRuling, DoorFault> {
+        let place = self.place_in(host, directory);
+        let place = place.ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?;
+        self.pass(&place, asked)
+    }
+
+    /// Counts a command that a person runs, and says what the kernel is to hold it to. It meets no fact.
+    pub fn start_own(&self, profile: &str, directory: &str, project: Option<&str>) -> Result<Bound, DoorFault> {
+        let project = match project {
+            Some(project) => project.to_owned(),
+            None => project_of(Path::new(directory), |_| Known::No)
+                .ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?,
+        };
+        let bound = self.bound(profile, &project, "", &[Effect::Unknown])?;
+        let answer = self.submit(Command::PassOwnRun);
+        if matches!(answer, Answer::Passed(PassRuling::Passes(_))) { Ok(bound) } else { Err(fault_of(&answer)) }
+    }
+
+    /// The bound of a profile, here and now.
+    fn bound(&self, profile: &str, project: &str, session: &str, effects: &[Effect]) -> Result<Bound, DoorFault> {
+        let bundle = self.gate.bundle();
+        let profile = bundle.profiles().get(profile).ok_or(DoorFault::Refused(Code::ContainSetup))?;
+        let own = self.own_places(project);
+        let ground = BoundGround {
+            project: Path::new(project),
+            user_home: self.ground.user_home.as_deref().map(Path::new),
+            home: &self.ground.home,
+            own: &own,
+            on_path: &self.ground.on_path,
+            session,
+            effects,
+        };
+        // Where the guarded places cannot all be found, nothing can promise that they are out of reach.
+        bound_of(profile, &ground).map_err(|_| DoorFault::Refused(Code::ContainSetup))
+    }
+
+    fn own_places(&self, project: &str) -> Vec<String> {
+        let settings = format!("{project}/{}", interlock_core::places::PROJECT_SETTINGS);
+        self.ground.own.iter().cloned().chain([settings]).collect()
+    }
+
+    fn exec_id(&self) -> Result<String, DoorFault> {
+        let mut random = [0; 16];
+        self.entropy.fill(&mut random).map_err(|_| DoorFault::Refused(Code::FaultInternal))?;
+        Ok(format!("exec_{}", hex(&random)))
+    }
+}
+
+/// What the phase that a run is in says of variables.
+fn phase_environment(standing: &Standing, session: &str) -> (Vec<String>, Vec<(String, String)>) {
+    let position = standing.run.position_for(session);
+    let state = position.and_then(|position| state_of(standing.workflow.as_deref()?, position));
+    let Some(state) = state else { return (Vec::new(), Vec::new()) };
+    let set = state.env_overrides.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    (state.blocked_env.clone(), set)
+}
+
+fn digest_of(bound: &Bound) -> Option<Digest> {
+    serde_json::to_vec(bound).ok().map(|text| Digest::of_bytes(&text))
+}
