@@ -1,0 +1,193 @@
+//! The two processes inside: the first of the namespace, which sets it up and reaps, and the one that becomes the command.
+//!
+//! The first one is outside the rules that hold the command and cannot be traced: what it says about the command's end is
+//! a fact. Nothing here allocates or takes a lock; see `sys::fork`.
+
+use std::ffi::{CString, c_int};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::Mode;
+use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
+
+use super::steps::{Ground, Step, hand_over, tell, told};
+use super::sys::{self, Image, Instruction, Signals};
+
+/// Everything that the processes inside need, prepared before they exist.
+pub(crate) struct Cell {
+    pub(crate) hold: Option<Hold>,
+    pub(crate) image: Image,
+    pub(crate) cwd: CString,
+    pub(crate) mask: Signals,
+}
+
+/// What holds the command.
+pub(crate) struct Hold {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) slots: Vec<Option<OwnedFd>>,
+    pub(crate) ruleset: OwnedFd,
+    pub(crate) filter: Vec<Instruction>,
+}
+
+/// Where the way to the command ended too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Step(u32),
+    Directory,
+    Capabilities,
+    Landlock,
+    Descriptors,
+    Filter,
+    Fork,
+    Program,
+}
+
+impl Stage {
+    fn code(self) -> (u8, u32) {
+        match self {
+            Stage::Step(at) => (b's', at),
+            Stage::Directory => (b'd', 0),
+            Stage::Capabilities => (b'c', 0),
+            Stage::Landlock => (b'l', 0),
+            Stage::Descriptors => (b'r', 0),
+            Stage::Filter => (b'f', 0),
+            Stage::Fork => (b'k', 0),
+            Stage::Program => (b'p', 0),
+        }
+    }
+
+    /// Reads what `report` wrote.
+    pub(crate) fn parse(bytes: &[u8; REPORT_LEN]) -> Option<(Stage, io::Error)> {
+        let [kind, a, b, c, d, e, f, g, h] = *bytes;
+        let at = u32::from_le_bytes([a, b, c, d]);
+        let stages = [
+            Stage::Directory,
+            Stage::Capabilities,
+            Stage::Landlock,
+            Stage::Descriptors,
+            Stage::Filter,
+            Stage::Fork,
+            Stage::Program,
+        ];
+        let stage = if kind == b's' { Stage::Step(at) } else { stages.into_iter().find(|one| one.code().0 == kind)? };
+        Some((stage, io::Error::from_raw_os_error(i32::from_le_bytes([e, f, g, h]))))
+    }
+}
+
+/// How long a report is.
+pub(crate) const REPORT_LEN: usize = 9;
+
+fn report(to: BorrowedFd<'_>, stage: Stage, error: &io::Error) -> c_int {
+    let (kind, at) = stage.code();
+    let ([a, b, c, d], [e, f, g, h]) = (at.to_le_bytes(), error.raw_os_error().unwrap_or(0).to_le_bytes());
+    let _ = rustix::io::write(to, &[kind, a, b, c, d, e, f, g, h]);
+    126
+}
+
+/// The first process of the namespaces: sets them up, starts the command, reaps, tells how it ended.
+pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
+    // Whatever happens to the supervisor, this process ends with it, and with this process all others.
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return report(faults, Stage::Fork, &error.into());
+    }
+    if is_alone(channel) {
+        return 126;
+    }
+    let umask = rustix::process::umask(Mode::empty());
+    let mut ground = Ground { slots: &mut hold.slots, ruleset: hold.ruleset.as_fd(), channel };
+    for (at, step) in hold.steps.iter().enumerate() {
+        if let Err(error) = step.carry_out(&mut ground) {
+            return report(faults, Stage::Step(u32::try_from(at).unwrap_or(u32::MAX)), &error);
+        }
+    }
+    if let Err(error) = rustix::process::chdir(cell.cwd.as_c_str()) {
+        return report(faults, Stage::Directory, &error.into());
+    }
+    if let Err(error) = sys::drop_capabilities() {
+        return report(faults, Stage::Capabilities, &error);
+    }
+    // Nobody inside may trace this process, read its memory or take its descriptors.
+    if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
+        return report(faults, Stage::Capabilities, &error.into());
+    }
+    let command = sys::fork(0, || {
+        rustix::process::umask(umask);
+        become_held(cell, hold, channel, faults)
+    });
+    let command = match command {
+        Ok(command) => command,
+        Err(error) => return report(faults, Stage::Fork, &error),
+    };
+    sys::close_all_but(&[channel.as_raw_fd()]);
+    reap(command, channel)
+}
+
+/// Whether the supervisor is gone already.
+fn is_alone(channel: BorrowedFd<'_>) -> bool {
+    let mut polled = [PollFd::new(&channel, PollFlags::empty())];
+    let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+    let result = rustix::event::poll(&mut polled, Some(&now));
+    result.is_err() || polled.iter().any(|one| one.revents().contains(PollFlags::HUP))
+}
+
+/// Waits for everything that ends in here, until the command has.
+fn reap(command: Pid, channel: BorrowedFd<'_>) -> c_int {
+    loop {
+        let (pid, status) = match rustix::process::wait(WaitOptions::UNTRACED) {
+            Ok(Some(waited)) => waited,
+            Ok(None) | Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return 126,
+        };
+        if pid != command {
+            continue;
+        }
+        let told = match status.stopping_signal() {
+            Some(signal) => tell(channel, told::STOPPED, signal),
+            None => {
+                let _ = tell(channel, told::ENDED, status.as_raw());
+                return 0;
+            }
+        };
+        if told.is_err() {
+            return 126;
+        }
+    }
+}
+
+/// Puts on what holds the command, in the only order that works, and becomes it.
+fn become_held(cell: &Cell, hold: &Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
+    cell.mask.restore();
+    sys::usual_effect(libc::SIGPIPE);
+    if let Err(error) = rustix::thread::set_no_new_privs(true) {
+        return report(faults, Stage::Capabilities, &error.into());
+    }
+    if let Err(error) = sys::landlock_restrict(hold.ruleset.as_fd()) {
+        return report(faults, Stage::Landlock, &error);
+    }
+    if let Err(error) = sys::close_on_exec_from(3) {
+        return report(faults, Stage::Descriptors, &error);
+    }
+    let listener = match sys::seccomp(&hold.filter) {
+        Ok(listener) => listener,
+        Err(error) => return report(faults, Stage::Filter, &error),
+    };
+    if let Err(error) = hand_over(channel, told::STARTS, listener.as_fd()) {
+        return report(faults, Stage::Filter, &error);
+    }
+    drop(listener);
+    report(faults, Stage::Program, &cell.image.execute())
+}
+
+/// Becomes a command that nothing holds.
+pub(crate) fn become_free(cell: &Cell, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
+    cell.mask.restore();
+    sys::usual_effect(libc::SIGPIPE);
+    if let Err(error) = rustix::process::chdir(cell.cwd.as_c_str()) {
+        return report(faults, Stage::Directory, &error.into());
+    }
+    if let Err(error) = tell(channel, told::STARTS, 0) {
+        return report(faults, Stage::Fork, &error);
+    }
+    report(faults, Stage::Program, &cell.image.execute())
+}

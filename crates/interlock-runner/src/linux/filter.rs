@@ -1,0 +1,292 @@
+//! Which system calls a contained command may make: a filter that the kernel runs before each of them.
+//!
+//! What is not named passes: files are held by mounts and Landlock, networks by their namespace. Named is what goes round
+//! those (io_uring, other kinds of sockets, new namespaces and mounts), what reaches into the kernel, and what the
+//! supervisor answers itself (`connect`, because a read-only mount does not stop it).
+
+use super::sys::Instruction;
+
+/// What is different between machines.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xC000_00B7;
+
+/// Calls of the x32 interface have this bit; their numbers mean other things.
+const X32_BIT: u32 = 0x4000_0000;
+
+/// Flags of `clone` and `unshare` that make namespaces: mounts, cgroups, names, ipc, users, processes, networks, time.
+const NAMESPACES: u32 = 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 0x1000_0000 | 0x2000_0000 | 0x4000_0000;
+const NEW_TIME: u32 = 0x0000_0080;
+
+const EPERM: u32 = libc::EPERM.unsigned_abs();
+const ENOSYS: u32 = libc::ENOSYS.unsigned_abs();
+const EAFNOSUPPORT: u32 = libc::EAFNOSUPPORT.unsigned_abs();
+
+// What each instruction does, in the words of the kernel's filter machine.
+const LOAD: u16 = 0x20;
+const AND: u16 = 0x54;
+const IS_EQUAL: u16 = 0x15;
+const IS_AT_LEAST: u16 = 0x35;
+const HAS_BITS: u16 = 0x45;
+const RETURN: u16 = 0x06;
+
+// Where things are in what the filter is given.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const ARGUMENTS: u32 = 16;
+
+const ALLOW: u32 = 0x7FFF_0000;
+const KILL: u32 = 0x8000_0000;
+const HAND_OVER: u32 = 0x7FC0_0000;
+const fn error(number: u32) -> u32 {
+    0x0005_0000 | number
+}
+
+/// What becomes of a call that is named.
+enum Rule {
+    /// It fails with this number.
+    Fails(u32),
+    /// It waits for the supervisor.
+    Asks,
+    /// It is refused if the argument has one of these bits.
+    NoBits(u32, u32),
+    /// It is refused if the argument, as 32 bits, is one of these.
+    NoValue(u32, &'static [u32]),
+    /// The first argument is a family of sockets, the second a kind.
+    Socket,
+}
+
+/// How signals to processes outside are kept out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signalling {
+    /// Landlock does it.
+    Scoped,
+    /// It cannot: signals to the own process group, which reaches outside, are refused.
+    NoGroup,
+}
+
+/// The filter, in the order of the kernel's machine.
+pub(crate) fn filter(signalling: Signalling) -> Vec<Instruction> {
+    let mut out = vec![
+        load(ARCH),
+        jump(IS_EQUAL, ARCHITECTURE, 1, 0),
+        give(KILL),
+        load(NUMBER),
+        jump(IS_AT_LEAST, X32_BIT, 0, 1),
+        give(error(ENOSYS)),
+    ];
+    for (number, rule) in rules() {
+        add(&mut out, number, &rule);
+    }
+    if signalling == Signalling::NoGroup {
+        add(&mut out, libc::SYS_kill, &Rule::NoValue(0, &[0]));
+    }
+    out.push(give(ALLOW));
+    out
+}
+
+/// Every call that is named.
+fn rules() -> Vec<(libc::c_long, Rule)> {
+    use Rule::{Asks, Fails, NoBits, NoValue, Socket};
+    #[rustfmt::skip]
+    let refused = [
+        // Goes round this filter.
+        libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
+        // Its flags lie in memory, which a filter cannot read; libraries then use `clone`.
+        libc::SYS_clone3,
+    ];
+    #[rustfmt::skip]
+    let forbidden = [
+        // Keys belong to the user, not to a namespace.
+        libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key,
+        // New views of the file system.
+        libc::SYS_mount, libc::SYS_umount2, libc::SYS_pivot_root, libc::SYS_chroot, libc::SYS_open_tree,
+        libc::SYS_move_mount, libc::SYS_fsopen, libc::SYS_fsconfig, libc::SYS_fsmount, libc::SYS_fspick,
+        libc::SYS_mount_setattr, libc::SYS_setns, libc::SYS_open_by_handle_at, libc::SYS_quotactl,
+        libc::SYS_quotactl_fd, libc::SYS_fanotify_init,
+        // Into the kernel.
+        libc::SYS_bpf, libc::SYS_perf_event_open, libc::SYS_userfaultfd, libc::SYS_kexec_load, libc::SYS_init_module,
+        libc::SYS_finit_module, libc::SYS_delete_module, libc::SYS_reboot, libc::SYS_swapon, libc::SYS_swapoff,
+        libc::SYS_acct, libc::SYS_syslog, libc::SYS_vhangup, libc::SYS_settimeofday, libc::SYS_clock_settime,
+        libc::SYS_clock_adjtime, libc::SYS_adjtimex, libc::SYS_sethostname, libc::SYS_setdomainname,
+        libc::SYS_lookup_dcookie, libc::SYS_nfsservctl,
+        OPEN_TREE_ATTR,
+    ];
+    let mut rules: Vec<_> = refused.into_iter().map(|number| (number, Fails(ENOSYS))).collect();
+    rules.extend(forbidden.into_iter().chain(OF_MACHINE.iter().copied()).map(|number| (number, Fails(EPERM))));
+    rules.extend([
+        (libc::SYS_connect, Asks),
+        (libc::SYS_clone, NoBits(0, NAMESPACES)),
+        (libc::SYS_unshare, NoBits(0, NAMESPACES | NEW_TIME)),
+        // TIOCSTI types into a terminal, TIOCLINUX pastes into it, TIOCSETD changes who reads it.
+        (libc::SYS_ioctl, NoValue(1, &[0x5412, 0x541C, 0x5423])),
+        (libc::SYS_socket, Socket),
+        (libc::SYS_socketpair, Socket),
+    ]);
+    rules
+}
+
+/// Mounts with attributes in one call, which came with Linux 6.15.
+const OPEN_TREE_ATTR: libc::c_long = 467;
+
+#[cfg(target_arch = "x86_64")]
+const OF_MACHINE: &[libc::c_long] =
+    &[libc::SYS_iopl, libc::SYS_ioperm, libc::SYS_modify_ldt, libc::SYS_kexec_file_load, libc::SYS_uselib];
+#[cfg(target_arch = "aarch64")]
+const OF_MACHINE: &[libc::c_long] = &[libc::SYS_kexec_file_load];
+
+/// The block of one call. Each way through it ends in a return, so no jump is longer than its block.
+fn add(out: &mut Vec<Instruction>, number: libc::c_long, rule: &Rule) {
+    let mut block = Vec::new();
+    match rule {
+        Rule::Fails(errno) => block.push(give(error(*errno))),
+        Rule::Asks => block.push(give(HAND_OVER)),
+        Rule::NoBits(argument, bits) => {
+            block.extend([argument_of(*argument), jump(HAS_BITS, *bits, 0, 1), give(error(EPERM)), give(ALLOW)]);
+        }
+        Rule::NoValue(argument, values) => {
+            block.push(argument_of(*argument));
+            for value in *values {
+                block.extend([jump(IS_EQUAL, *value, 0, 1), give(error(EPERM))]);
+            }
+            block.push(give(ALLOW));
+        }
+        Rule::Socket => block.extend(sockets()),
+    }
+    let Ok(length) = u8::try_from(block.len()) else { return };
+    let Ok(number) = u32::try_from(number) else { return };
+    out.push(jump(IS_EQUAL, number, 0, length));
+    out.extend(block);
+}
+
+/// Which sockets there are: addresses of the internet, because the network namespace holds them; streams by path, because
+/// the supervisor connects them; and routes, which programs ask for addresses. A datagram by path needs no `connect`.
+fn sockets() -> Vec<Instruction> {
+    const KIND: u32 = 0xF;
+    #[rustfmt::skip]
+    let block = vec![
+        argument_of(0),
+        jump(IS_EQUAL, libc::AF_INET.unsigned_abs(), 11, 0),
+        jump(IS_EQUAL, libc::AF_INET6.unsigned_abs(), 10, 0),
+        jump(IS_EQUAL, libc::AF_UNIX.unsigned_abs(), 4, 0),
+        jump(IS_EQUAL, libc::AF_NETLINK.unsigned_abs(), 0, 2),
+        argument_of(2),
+        jump(IS_EQUAL, libc::NETLINK_ROUTE.unsigned_abs(), 6, 0),
+        give(error(EAFNOSUPPORT)),
+        argument_of(1),
+        Instruction { code: AND, jt: 0, jf: 0, k: KIND },
+        jump(IS_EQUAL, libc::SOCK_STREAM.unsigned_abs(), 2, 0),
+        jump(IS_EQUAL, libc::SOCK_SEQPACKET.unsigned_abs(), 1, 0),
+        give(error(EPERM)),
+        give(ALLOW),
+    ];
+    block
+}
+
+fn load(offset: u32) -> Instruction {
+    Instruction { code: LOAD, jt: 0, jf: 0, k: offset }
+}
+
+/// The lower half of an argument. The kernel reads these arguments as 32 bits and ignores the rest.
+fn argument_of(at: u32) -> Instruction {
+    load(ARGUMENTS.saturating_add(at.saturating_mul(8)))
+}
+
+fn jump(test: u16, value: u32, if_true: u8, if_false: u8) -> Instruction {
+    Instruction { code: test, jt: if_true, jf: if_false, k: value }
+}
+
+fn give(value: u32) -> Instruction {
+    Instruction { code: RETURN, jt: 0, jf: 0, k: value }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "a test that overflows fails")]
+mod tests {
+    use super::*;
+
+    /// The kernel's machine, as far as these filters use it.
+    fn answer(filter: &[Instruction], arch: u32, number: u32, arguments: [u64; 6]) -> u32 {
+        let (mut at, mut accumulator) = (0usize, 0u32);
+        loop {
+            let one = filter[at];
+            at += 1;
+            match one.code {
+                LOAD => {
+                    accumulator = match one.k {
+                        NUMBER => number,
+                        ARCH => arch,
+                        offset => arguments[(offset as usize - 16) / 8] as u32,
+                    }
+                }
+                AND => accumulator &= one.k,
+                RETURN => return one.k,
+                test => {
+                    let holds = match test {
+                        IS_EQUAL => accumulator == one.k,
+                        IS_AT_LEAST => accumulator >= one.k,
+                        HAS_BITS => accumulator & one.k != 0,
+                        other => panic!("instruction {other:#x}"),
+                    };
+                    at += usize::from(if holds { one.jt } else { one.jf });
+                }
+            }
+        }
+    }
+
+    fn decide(number: libc::c_long, arguments: [u64; 6]) -> u32 {
+        answer(&filter(Signalling::NoGroup), ARCHITECTURE, number as u32, arguments)
+    }
+
+    #[test]
+    fn sockets_that_reach_outside_are_refused_and_others_are_not() {
+        let (stream, datagram, raw, sequence) = (1, 2, 3, 5);
+        let flags = 0o2_000_000 | 0o4_000;
+        #[rustfmt::skip]
+        let cases = [
+            // family, kind, protocol, expected
+            (2, stream, 0, ALLOW), (2, datagram, 17, ALLOW), (10, stream, 0, ALLOW), (10, datagram, 0, ALLOW),
+            (1, stream, 0, ALLOW), (1, stream | flags, 0, ALLOW), (1, sequence, 0, ALLOW),
+            (1, datagram, 0, error(EPERM)), (1, datagram | flags, 0, error(EPERM)), (1, raw, 0, error(EPERM)),
+            (16, raw, 0, ALLOW), (16, datagram, 0, ALLOW), (16, raw, 15, error(EAFNOSUPPORT)),
+            (40, stream, 0, error(EAFNOSUPPORT)), (38, sequence, 0, error(EAFNOSUPPORT)), (17, raw, 0, error(EAFNOSUPPORT)),
+            // The kernel ignores the upper half.
+            (1 | 7 << 32, datagram | 9 << 32, 0, error(EPERM)), (40 | 2 << 40, stream, 0, error(EAFNOSUPPORT)),
+        ];
+        for (family, kind, protocol, expected) in cases {
+            for call in [libc::SYS_socket, libc::SYS_socketpair] {
+                assert_eq!(decide(call, [family, kind, protocol, 0, 0, 0]), expected, "{family} {kind} {protocol}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_round_the_other_layers_is_refused() {
+        let at = |first: u64, second: u64| [first, second, 0, 0, 0, 0];
+        assert_eq!(decide(libc::SYS_io_uring_setup, at(1, 0)), error(ENOSYS));
+        assert_eq!(decide(libc::SYS_clone3, at(1, 0)), error(ENOSYS));
+        assert_eq!(decide(libc::SYS_connect, at(3, 0)), HAND_OVER);
+        assert_eq!(decide(libc::SYS_clone, at(0x1000_0011, 0)), error(EPERM));
+        assert_eq!(decide(libc::SYS_clone, at(0x0100_0011, 0)), ALLOW);
+        assert_eq!(decide(libc::SYS_unshare, at(0x400, 0)), ALLOW);
+        assert_eq!(decide(libc::SYS_unshare, at(0x2_0000, 0)), error(EPERM));
+        assert_eq!(decide(libc::SYS_ioctl, at(0, 0x5412 | 1 << 33)), error(EPERM));
+        assert_eq!(decide(libc::SYS_ioctl, at(0, 0x5401)), ALLOW);
+        assert_eq!(decide(libc::SYS_kill, at(0, 9)), error(EPERM));
+        assert_eq!(decide(libc::SYS_kill, at(12, 9)), ALLOW);
+        assert_eq!(decide(libc::SYS_read, at(0, 0)), ALLOW);
+        assert_eq!(decide(libc::SYS_ptrace, at(0, 0)), ALLOW);
+        let scoped = filter(Signalling::Scoped);
+        assert_eq!(answer(&scoped, ARCHITECTURE, libc::SYS_kill as u32, at(0, 9)), ALLOW);
+    }
+
+    #[test]
+    fn other_interfaces_of_the_kernel_are_closed() {
+        let filter = filter(Signalling::Scoped);
+        assert_eq!(answer(&filter, 0x4000_0003, 11, [0; 6]), KILL);
+        assert_eq!(answer(&filter, ARCHITECTURE, X32_BIT | 1, [0; 6]), error(ENOSYS));
+        assert_eq!(answer(&filter, ARCHITECTURE, u32::MAX, [0; 6]), error(ENOSYS));
+        assert!(filter.len() < 4096, "the kernel takes no longer one");
+    }
+}

@@ -1,0 +1,130 @@
+//! Linux: namespaces with read-only mounts, Landlock as the second layer, a filter of system calls last.
+
+mod child;
+mod filter;
+mod locked;
+mod notify;
+mod plan;
+mod rules;
+mod steps;
+mod supervise;
+mod sys;
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use interlock_core::contain::Bound;
+
+use crate::{Abilities, ContainFault, Ended, How, Rung, Start};
+use child::Cell;
+use supervise::Handed;
+use sys::{Image, Signals};
+
+/// Where programs are looked for if no variable says it.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Runs a command held to its bound and waits for its end. After a fault nothing has run.
+pub fn run(start: &Start) -> Result<Ended, ContainFault> {
+    let plan = match &start.bound {
+        Some(bound) => Some(plan::plan(start, bound, 0)?),
+        None => None,
+    };
+    let (hold, placeholders, sockets) = match plan {
+        Some(plan) => (Some(plan.hold), Some(plan.placeholders), plan.sockets),
+        None => (None, None, Vec::new()),
+    };
+    let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let cell = Cell { hold, image: image(start)?, cwd: text(start.cwd.clone().into())?, mask: Signals::of(&[]) };
+    let refusals = Arc::new(Mutex::new(Vec::new()));
+    let mut notes = Vec::new();
+    let result = supervise::supervise(cell, &program, |handed| match handed {
+        Handed::Calls(listener) => notify::attend(listener, sockets.clone(), Arc::clone(&refusals)),
+        Handed::Proxy(socket) => drop(socket),
+        Handed::NoLayers => notes.push("a cache begins empty: it could not be laid over the user's".to_owned()),
+    });
+    drop(placeholders);
+    let (how, duration) = result?;
+    let refusals = std::mem::take(&mut *refusals.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok(Ended { how, duration, refusals, set_aside: Vec::new(), reached: Vec::new(), notes })
+}
+
+impl Ended {
+    /// Ends this process as the command ended: with its code, or by its signal.
+    pub fn exit_process(&self) -> ! {
+        match self.how {
+            How::Exit(code) => std::process::exit(code),
+            How::Signal(signal) => {
+                sys::die_of(signal);
+                std::process::exit(signal.saturating_add(128))
+            }
+        }
+    }
+}
+
+/// Tries the whole set-up in a child: single flags may be allowed where the whole is not.
+pub fn probe() -> Abilities {
+    let start = Start {
+        program: vec!["/bin/true".into()],
+        cwd: "/".into(),
+        bound: Some(Bound { profile: "probe".to_owned(), ..Bound::default() }),
+        ..Start::default()
+    };
+    let result = run(&start);
+    let works = matches!(&result, Ok(Ended { how: How::Exit(0), .. }));
+    Abilities {
+        rung: if works { Rung::Full } else { Rung::None },
+        landlock_abi: sys::landlock_abi(),
+        namespaces: works,
+        seccomp: works,
+        notifier: works,
+        overlay: false,
+        missing: result.err().map(|fault| fault.to_string()),
+        advice: None,
+    }
+}
+
+/// The command in the form that the kernel takes.
+fn image(start: &Start) -> Result<Image, ContainFault> {
+    let variables = environment(start);
+    let path = variables.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| PATH.into());
+    let Some(program) = start.program.first() else {
+        return Err(ContainFault::Bound { path: String::new(), why: "there is no program" });
+    };
+    let candidates = if program.as_bytes().contains(&b'/') {
+        vec![text(program.clone())?]
+    } else {
+        std::env::split_paths(&path).map(|directory| text(directory.join(program).into())).collect::<Result<_, _>>()?
+    };
+    let arguments = start.program.iter().map(|argument| text(argument.clone())).collect::<Result<_, _>>()?;
+    let variables = variables
+        .into_iter()
+        .map(|(mut name, value)| {
+            name.push("=");
+            name.push(value);
+            text(name)
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Image::new(candidates, arguments, variables))
+}
+
+/// Its variables: those it was handed, less what the bound blocks, with what the bound sets.
+fn environment(start: &Start) -> BTreeMap<OsString, OsString> {
+    let mut variables: BTreeMap<OsString, OsString> = start.env.iter().cloned().collect();
+    if let Some(bound) = &start.bound {
+        for name in &bound.env_blocked {
+            variables.remove(&OsString::from(name));
+        }
+        variables.insert("TMPDIR".into(), "/tmp".into());
+        variables.extend(bound.env_set.iter().map(|(name, value)| (name.into(), value.into())));
+    }
+    variables
+}
+
+fn text(part: OsString) -> Result<CString, ContainFault> {
+    CString::new(part.into_vec()).map_err(|error| ContainFault::Bound {
+        path: String::from_utf8_lossy(&error.into_vec()).into_owned(),
+        why: "it has a NUL in it",
+    })
+}

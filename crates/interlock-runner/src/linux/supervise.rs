@@ -1,0 +1,306 @@
+//! The process that stays outside: starts the first process inside, passes signals on, and learns how the command ended.
+
+use std::ffi::c_int;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketFlags, SocketType};
+use rustix::process::{Pid, WaitOptions, WaitStatus};
+
+use super::child::{self, Cell, Hold, REPORT_LEN, Stage};
+use super::steps::told;
+use super::sys::{self, Signals};
+use crate::{ContainFault, How};
+
+/// Signals that the command is to get when somebody sends them to the runner. From a terminal it gets them by itself.
+const PASSED_ON: [c_int; 7] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+
+/// Namespaces of a held command.
+const NAMESPACES: c_int =
+    libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWNET | libc::CLONE_NEWIPC;
+
+/// What the process inside hands over.
+pub(crate) enum Handed {
+    /// Calls that wait for an answer.
+    Calls(OwnedFd),
+    /// The socket at which the proxy is asked.
+    Proxy(OwnedFd),
+    /// A cache begins empty.
+    NoLayers,
+}
+
+/// Starts the command and waits for its end. `handed` is called while it is set up and runs.
+pub(crate) fn supervise(
+    mut cell: Cell,
+    program: &str,
+    mut handed: impl FnMut(Handed),
+) -> Result<(How, Duration), ContainFault> {
+    let signals = Signals::of(&PASSED_ON);
+    let set_up = || ContainFault::of("the supervisor");
+    let descriptor = signals.descriptor().map_err(set_up())?;
+    let held = signals.block().map_err(set_up())?;
+    cell.mask = held;
+    let result = attend(&mut cell, program, descriptor.as_fd(), &mut handed);
+    // What came too late for the command is for whoever called.
+    held.restore();
+    result
+}
+
+fn attend(
+    cell: &mut Cell,
+    program: &str,
+    signals: BorrowedFd<'_>,
+    handed: &mut dyn FnMut(Handed),
+) -> Result<(How, Duration), ContainFault> {
+    let set_up = || ContainFault::of("the supervisor");
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .map_err(io::Error::from)
+            .map_err(set_up())?;
+    rustix::net::sockopt::set_socket_passcred(&ours, true).map_err(io::Error::from).map_err(set_up())?;
+    let (faults, their_faults) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(set_up())?;
+    let began = Instant::now();
+    let mut hold = cell.hold.take();
+    let first = match &mut hold {
+        Some(hold) => sys::fork(NAMESPACES, || child::first(cell, hold, theirs.as_fd(), their_faults.as_fd()))
+            .map_err(ContainFault::of("namespaces"))?,
+        None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
+    };
+    drop((theirs, their_faults));
+    let mut watch = Watch { ours, first, command: None, is_free: hold.is_none(), status: None };
+    let result = match watch.until_started(&faults, hold.as_ref(), program, handed) {
+        Ok(()) => watch.until_ended(signals),
+        Err(fault) => Err(fault),
+    };
+    watch.finish(result.is_err());
+    result.map(|how| (how, began.elapsed()))
+}
+
+struct Watch {
+    ours: OwnedFd,
+    first: Pid,
+    command: Option<Pid>,
+    is_free: bool,
+    /// Of a free command, once it was waited for.
+    status: Option<WaitStatus>,
+}
+
+impl Watch {
+    /// Waits until the command is running. An end of `faults` without a word is the sign: it closes with `execve`.
+    fn until_started(
+        &mut self,
+        faults: &OwnedFd,
+        hold: Option<&Hold>,
+        program: &str,
+        handed: &mut dyn FnMut(Handed),
+    ) -> Result<(), ContainFault> {
+        let set_up = || ContainFault::of("the command");
+        loop {
+            let mut polled = [PollFd::new(&self.ours, PollFlags::IN), PollFd::new(faults, PollFlags::IN)];
+            match rustix::event::poll(&mut polled, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(set_up()(error.into())),
+            }
+            let [channel, pipe] = polled.map(|one| !one.revents().is_empty());
+            if channel && self.command.is_none() {
+                match receive(self.ours.as_fd()).map_err(set_up())? {
+                    Some(message) => self.take(message, handed),
+                    None => return Err(self.fault(faults, hold, program)),
+                }
+                continue;
+            }
+            if pipe {
+                let mut bytes = [0; REPORT_LEN];
+                return match rustix::io::read(faults, &mut bytes) {
+                    Ok(0) if self.command.is_some() => Ok(()),
+                    Ok(0) => Err(ended_early()),
+                    Ok(_) => Err(named(&bytes, hold, program)),
+                    Err(error) => Err(set_up()(error.into())),
+                };
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message, handed: &mut dyn FnMut(Handed)) {
+        match (message.what, message.descriptor) {
+            (told::STARTS, descriptor) => {
+                self.command = message.sender;
+                if let Some(descriptor) = descriptor {
+                    handed(Handed::Calls(descriptor));
+                }
+            }
+            (told::LISTENS, Some(socket)) => handed(Handed::Proxy(socket)),
+            (told::NO_LAYERS, _) => handed(Handed::NoLayers),
+            _ => {}
+        }
+    }
+
+    /// What went wrong, when the channel has closed before the command started.
+    fn fault(&self, faults: &OwnedFd, hold: Option<&Hold>, program: &str) -> ContainFault {
+        let mut bytes = [0; REPORT_LEN];
+        match rustix::io::read(faults, &mut bytes) {
+            Ok(REPORT_LEN) => named(&bytes, hold, program),
+            _ => ended_early(),
+        }
+    }
+
+    fn until_ended(&mut self, signals: BorrowedFd<'_>) -> Result<How, ContainFault> {
+        if self.is_free {
+            return self.until_free_ended(signals);
+        }
+        loop {
+            let mut polled = [PollFd::new(&self.ours, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            if let Err(error) = rustix::event::poll(&mut polled, None)
+                && error != rustix::io::Errno::INTR
+            {
+                return Err(ContainFault::of("the supervisor")(error.into()));
+            }
+            let [channel, signalled] = polled.map(|one| !one.revents().is_empty());
+            if signalled {
+                self.pass_on(signals);
+            }
+            if !channel {
+                continue;
+            }
+            match receive(self.ours.as_fd()) {
+                Ok(Some(message)) if message.what == told::ENDED => return Ok(how_of(message.value)),
+                Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(),
+                Ok(Some(_)) => {}
+                // The first process inside was killed, and everything inside with it.
+                Ok(None) | Err(_) => return Ok(How::Signal(libc::SIGKILL)),
+            }
+        }
+    }
+
+    /// A command that nothing holds is a child of ours: it is waited for, and its descriptor tells when.
+    fn until_free_ended(&mut self, signals: BorrowedFd<'_>) -> Result<How, ContainFault> {
+        let set_up = || ContainFault::of("the supervisor");
+        let flags = rustix::process::PidfdFlags::empty();
+        let ended = rustix::process::pidfd_open(self.first, flags).map_err(io::Error::from).map_err(set_up())?;
+        loop {
+            // A stop of a child is only told by a wait, so look from time to time.
+            let while_stopping = rustix::event::Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
+            let mut polled = [PollFd::new(&ended, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            let _ = rustix::event::poll(&mut polled, Some(&while_stopping));
+            self.pass_on(signals);
+            match rustix::process::waitpid(Some(self.first), WaitOptions::UNTRACED | WaitOptions::NOHANG) {
+                Ok(Some((_, status))) if status.stopped() => self.follow_stop(),
+                Ok(Some((_, status))) => {
+                    self.status = Some(status);
+                    return Ok(how_of(status.as_raw()));
+                }
+                Ok(None) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(set_up()(error.into())),
+            }
+        }
+    }
+
+    fn pass_on(&self, signals: BorrowedFd<'_>) {
+        while let Some((number, was_sent)) = sys::next_signal(signals) {
+            // A terminal sends to the whole process group: the command has it already.
+            if let Some(command) = self.command.filter(|_| was_sent) {
+                let _ = sys::send_signal(command, number);
+            }
+        }
+    }
+
+    /// The command stopped: so do we, that whoever started us sees it. If a terminal stopped the process group, we were
+    /// stopped too, and read this only after it went on.
+    fn follow_stop(&self) {
+        if self.command.is_some_and(is_stopped) {
+            sys::stop();
+            if let Some(command) = self.command {
+                let _ = sys::send_signal(command, libc::SIGCONT);
+            }
+        }
+    }
+
+    /// Sees to it that nothing is left.
+    fn finish(&mut self, failed: bool) {
+        if self.status.is_some() {
+            return;
+        }
+        if failed {
+            let _ = sys::send_signal(self.first, libc::SIGKILL);
+        }
+        while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(self.first), WaitOptions::empty()) {}
+    }
+}
+
+fn is_stopped(pid: Pid) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T')))
+}
+
+fn how_of(raw: i32) -> How {
+    let status = ExitStatus::from_raw(raw);
+    match (status.code(), status.signal()) {
+        (Some(code), _) => How::Exit(code),
+        (None, Some(signal)) => How::Signal(signal),
+        (None, None) => How::Signal(libc::SIGKILL),
+    }
+}
+
+fn ended_early() -> ContainFault {
+    let source = io::Error::new(io::ErrorKind::UnexpectedEof, "the process inside ended before the command started");
+    ContainFault::of("the command")(source)
+}
+
+fn named(bytes: &[u8; REPORT_LEN], hold: Option<&Hold>, program: &str) -> ContainFault {
+    let Some((stage, source)) = Stage::parse(bytes) else { return ended_early() };
+    let part = match stage {
+        Stage::Step(at) => {
+            let step = usize::try_from(at).ok().and_then(|at| hold.and_then(|hold| hold.steps.get(at)));
+            step.map_or_else(|| "a step".to_owned(), super::steps::Step::describe)
+        }
+        Stage::Directory => "the working directory".to_owned(),
+        Stage::Capabilities => "the loss of capabilities".to_owned(),
+        Stage::Landlock => "Landlock".to_owned(),
+        Stage::Descriptors => "descriptors".to_owned(),
+        Stage::Filter => "the filter of system calls".to_owned(),
+        Stage::Fork => "the command".to_owned(),
+        Stage::Program => return ContainFault::Program { program: program.to_owned(), source },
+    };
+    ContainFault::SetUp { part, source }
+}
+
+struct Message {
+    what: u8,
+    value: i32,
+    descriptor: Option<OwnedFd>,
+    sender: Option<Pid>,
+}
+
+/// The next word of the process inside; `None` at its end.
+fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
+    let mut space = [MaybeUninit::<u8>::uninit(); rustix::cmsg_space!(ScmRights(1), ScmCredentials(1))];
+    let mut extra = RecvAncillaryBuffer::new(&mut space);
+    let mut bytes = [0; 5];
+    let received = loop {
+        let mut parts = [IoSliceMut::new(&mut bytes)];
+        match rustix::net::recvmsg(channel, &mut parts, &mut extra, RecvFlags::CMSG_CLOEXEC) {
+            Err(rustix::io::Errno::INTR) => {}
+            other => break other?,
+        }
+    };
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    let [what, a, b, c, d] = bytes;
+    let mut message = Message { what, value: i32::from_le_bytes([a, b, c, d]), descriptor: None, sender: None };
+    for one in extra.drain() {
+        match one {
+            RecvAncillaryMessage::ScmRights(mut descriptors) => message.descriptor = descriptors.next(),
+            RecvAncillaryMessage::ScmCredentials(credentials) => message.sender = Some(credentials.pid),
+            _ => {}
+        }
+    }
+    Ok(Some(message))
+}

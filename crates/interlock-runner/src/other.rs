@@ -1,0 +1,22 @@
+//! Systems that cannot hold a command: every bound is a fault.
+
+use crate::{Abilities, ContainFault, Ended, Rung, Start};
+
+/// Refuses: there is nothing here that could hold a command, and none is started without.
+pub fn run(_: &Start) -> Result<Ended, ContainFault> {
+    Err(ContainFault::Unsupported)
+}
+
+/// Says that nothing can be held here.
+pub fn probe() -> Abilities {
+    Abilities {
+        rung: Rung::None,
+        landlock_abi: 0,
+        namespaces: false,
+        seccomp: false,
+        notifier: false,
+        overlay: false,
+        missing: Some(ContainFault::Unsupported.to_string()),
+        advice: None,
+    }
+}

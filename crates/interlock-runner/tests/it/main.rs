@@ -1,0 +1,6 @@
+//! The runner against the real kernel: a command behaves as without it, and does not get out.
+//!
+//! As root each test runs twice: as root, and as a user who owns nothing.
+
+mod escapes;
+mod support;

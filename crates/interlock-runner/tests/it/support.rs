@@ -1,0 +1,142 @@
+//! A project, a place outside it, and commands that are held to the one.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A user who owns nothing.
+const NOBODY: u32 = 65534;
+
+/// As whom tests run: root runs them as root and as nobody.
+pub(crate) fn users() -> Vec<u32> {
+    let own = fs::metadata("/proc/self").expect("a process").uid();
+    if own == 0 { vec![0, NOBODY] } else { vec![own] }
+}
+
+/// A project, a place outside, and a user who owns both.
+pub(crate) struct World {
+    pub(crate) user: u32,
+    root: TempDir,
+    runner: PathBuf,
+}
+
+impl World {
+    pub(crate) fn new(user: u32) -> World {
+        let root = tempfile::Builder::new().prefix("interlock-").tempdir_in(base()).expect("a directory");
+        fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
+        let runner = root.path().join("runner");
+        fs::copy(env!("CARGO_BIN_EXE_interlock-contain"), &runner).expect("a copy of the runner");
+        let world = World { user, root, runner };
+        for name in ["project", "outside"] {
+            fs::create_dir(world.path(name)).expect("a directory");
+            world.give(&world.path(name));
+        }
+        world.write("outside/file", "as it was");
+        world.write("outside/secret", "a secret");
+        world
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    pub(crate) fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    /// Makes a file, and the directories on the way to it.
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        self.directory(Path::new(name).parent().and_then(Path::to_str).unwrap_or(""));
+        fs::write(&path, text).expect("a file");
+        self.give(&path);
+    }
+
+    pub(crate) fn directory(&self, name: &str) {
+        let mut path = self.root.path().to_owned();
+        for part in Path::new(name) {
+            path.push(part);
+            if !path.exists() {
+                fs::create_dir(&path).expect("a directory");
+                self.give(&path);
+            }
+        }
+    }
+
+    pub(crate) fn give(&self, path: &Path) {
+        if users().len() > 1 {
+            chown(path, Some(self.user), Some(self.user)).expect("an owner");
+        }
+    }
+
+    /// A bound in which the project can be written, with more fields of JSON.
+    pub(crate) fn bound(&self, more: &str) -> String {
+        let more = if more.is_empty() { String::new() } else { format!(", {more}") };
+        format!(r#"{{"profile": "test", "write": ["{}"]{more}}}"#, self.text("project"))
+    }
+
+    /// A command that is held to a bound; to nothing if that is `-`.
+    pub(crate) fn held(&self, bound: &str, program: &[&str]) -> Command {
+        let mut command = Command::new(&self.runner);
+        command.arg(bound).args(program);
+        self.as_user(&mut command);
+        command.env("INTERLOCK_CONTAIN_REPORT", self.path("project.report"));
+        command
+    }
+
+    /// The same command without the runner.
+    pub(crate) fn bare(&self, program: &[&str]) -> Command {
+        let mut command = Command::new(program[0]);
+        command.args(&program[1..]);
+        self.as_user(&mut command);
+        command
+    }
+
+    fn as_user(&self, command: &mut Command) {
+        command.current_dir(self.path("project")).stdin(Stdio::null());
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", self.path("project"));
+        command.env("LC_ALL", "C");
+        if users().len() > 1 && self.user != 0 {
+            command.uid(self.user).gid(self.user);
+        }
+    }
+
+    /// Runs a line of a shell inside, and returns what it wrote.
+    pub(crate) fn line(&self, bound: &str, line: &str) -> Output {
+        self.held(bound, &["/bin/bash", "-c", line]).output().expect("the runner")
+    }
+
+    /// Asserts that nothing outside has changed.
+    pub(crate) fn assert_outside_unchanged(&self, after: &str) {
+        let names: Vec<_> = fs::read_dir(self.path("outside"))
+            .expect("a directory")
+            .map(|entry| entry.expect("an entry").file_name())
+            .filter(|name| !["file", "secret", "pipe", "socket"].iter().any(|known| name == OsStr::new(known)))
+            .collect();
+        assert!(names.is_empty(), "{after}: made {names:?} outside");
+        assert_eq!(fs::read(self.path("outside/file")).expect("the file"), b"as it was", "{after}");
+        let file = fs::metadata(self.path("outside/file")).expect("the file");
+        assert_eq!((file.mode() & 0o7777, file.nlink()), (0o644, 1), "{after}");
+    }
+}
+
+/// A directory that every user can reach and that is no place for temporary files: those are masked inside.
+fn base() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let open = |path: &Path| path.ancestors().all(|one| fs::metadata(one).is_ok_and(|it| it.mode() & 0o5 == 0o5));
+    let found = [target.clone(), "/opt".into(), "/srv".into()].into_iter().find(|path| open(path));
+    found.unwrap_or(target)
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
