@@ -4,6 +4,7 @@
 //! with a reason on standard error, never anything else. Only an event that nothing hangs on passes then: to refuse an
 //! agent its stop is to order it on, each time.
 
+use std::env;
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use clap::Args;
 use interlock_core::Digest;
 use interlock_core::action::PassKind;
 use interlock_core::json::{self, Limits};
+use interlock_hosts::settings::PREFIX_VARIABLE;
 use interlock_hosts::{Host, read, render_unreadable, told};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
@@ -113,6 +115,8 @@ fn carry(arguments: &HookArguments, event: Option<&[u8]>, deadline: Instant) -> 
     let project = project.map(|project| escape(&project));
     let mut headers = Vec::new();
     headers.extend(project.as_ref().map(|project| ("x-interlock-project", project.as_str())));
+    let prefix = prefix_in_force(arguments.host).map(|prefix| escape(&prefix));
+    headers.extend(prefix.as_ref().map(|prefix| ("x-interlock-prefix", prefix.as_str())));
     let event = event.unwrap_or_else(|| {
         headers.push(("x-interlock-unread", "the event is larger than any host sends"));
         &[]
@@ -134,6 +138,13 @@ fn carry(arguments: &HookArguments, event: Option<&[u8]>, deadline: Instant) -> 
     }
     let wrong = || Fault::new(format!("the daemon answered {}, and not as it should", told.status));
     read_answer(&told.body).ok_or_else(wrong)
+}
+
+/// The program to which the host hands command lines right now: it gives its hooks the variables of its settings, as they
+/// are in force. Others have no such thing.
+fn prefix_in_force(host: Host) -> Option<String> {
+    let set = (host == Host::ClaudeCode).then(|| env::var_os(PREFIX_VARIABLE)).flatten();
+    set.map(|prefix| prefix.to_string_lossy().into_owned())
 }
 
 /// What the host sent, or nothing if that is too much. A host that never ends its event is refused by the deadline.

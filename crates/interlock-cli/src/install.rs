@@ -6,6 +6,7 @@
 mod diff;
 mod file;
 mod plan;
+mod programs;
 mod remembered;
 
 use std::env;

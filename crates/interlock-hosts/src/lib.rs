@@ -12,6 +12,7 @@
 //! | which calls may need no ruling of their own | `pass.rs` |
 //! | what a host is answered | `render.rs` |
 //! | how a command carries its ticket | `rewrite.rs`; whether a line is at an end: `line_end.rs` |
+//! | what a host hands to its shell | `handed.rs` |
 //! | what goes past a host's hooks | `coverage.rs` |
 //! | settings files, and how they are edited | [`settings`] |
 
@@ -33,6 +34,7 @@ mod cursor;
 mod envelope;
 mod event;
 mod gemini;
+mod handed;
 mod line_end;
 mod mcp;
 mod names;
@@ -46,6 +48,7 @@ mod tools;
 
 pub use coverage::{PAST_ALL, Strength, past, strength};
 pub use event::{Host, HostEvent, Kind, ToolResult, Unreadable};
+pub use handed::{Handed, HandedLine, handed_to_prefix, handed_to_script};
 pub use pass::{pass_of, told};
 pub use render::{Rendered, Reply, render, render_unreadable};
 pub use rewrite::{Rewriting, TICKET_LEN_MAX, TICKET_LEN_MIN, is_ticket, rewritten, taken_off};

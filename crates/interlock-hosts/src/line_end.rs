@@ -8,9 +8,12 @@ use core::str::Chars;
 
 /// Whether whatever stands on the next line is no part of this one.
 pub(crate) fn is_closed(line: &str) -> bool {
-    let rest = line.chars().peekable();
-    let mut scan = Scan { rest, frames: Vec::new(), documents: Vec::new(), last: '\n', seen: None };
-    scan.walk().is_some() && scan.frames.is_empty() && scan.documents.is_empty()
+    Scan::of(line).is_some()
+}
+
+/// Whether the same holds, and nothing in the line ends a parenthesis that was opened before it.
+pub(crate) fn is_enclosed(line: &str) -> bool {
+    Scan::of(line).is_some_and(|scan| !scan.closes_outer)
 }
 
 /// The most constructs inside each other that are followed.
@@ -46,11 +49,22 @@ struct Scan<'l> {
     documents: Vec<Document>,
     /// The character before.
     last: char,
+    /// A parenthesis was closed that was not opened here.
+    closes_outer: bool,
     /// What the next character finds before it, where that is another than the one just read.
     seen: Option<char>,
 }
 
-impl Scan<'_> {
+impl<'l> Scan<'l> {
+    /// A line, followed to its end; nothing if that is open, or the way was lost.
+    fn of(line: &'l str) -> Option<Scan<'l>> {
+        let rest = line.chars().peekable();
+        let (frames, documents) = (Vec::new(), Vec::new());
+        let mut scan = Scan { rest, frames, documents, last: '\n', closes_outer: false, seen: None };
+        scan.walk()?;
+        (scan.frames.is_empty() && scan.documents.is_empty()).then_some(scan)
+    }
+
     /// Goes to the end; nothing if the way is lost.
     fn walk(&mut self) -> Option<()> {
         while let Some(character) = self.rest.next() {
@@ -203,8 +217,11 @@ impl Scan<'_> {
                 self.pop();
                 Some(())
             }
-            // That of a pattern of `case`.
-            None => Some(()),
+            // That of a pattern of `case`, or one too many.
+            None => {
+                self.closes_outer = true;
+                Some(())
+            }
             Some(Frame::Backquote | Frame::Double | Frame::Brace) => None,
         }
     }

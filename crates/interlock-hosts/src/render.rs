@@ -146,10 +146,7 @@ fn carried(event: &HostEvent, kind: &Kind, ticket: &str, script: &str) -> Option
     Some(Rendered::said(match event.host {
         Host::ClaudeCode => specific(event, &[("updatedInput", input)]),
         Host::Codex => specific(event, &[("permissionDecision", text("allow")), ("updatedInput", input)]),
-        Host::Gemini => {
-            let command = input.as_object()?.get("command")?.clone();
-            specific(event, &[("tool_input", members(&[("command", command)]))])
-        }
+        Host::Gemini => specific(event, &[("tool_input", input)]),
         Host::Cursor => return None,
     }))
 }

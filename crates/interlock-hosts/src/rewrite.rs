@@ -8,7 +8,7 @@ use interlock_core::json::Json;
 use interlock_core::rule::shell_quoted;
 
 use crate::event::Host;
-use crate::line_end::is_closed;
+use crate::line_end::{is_closed, is_enclosed};
 
 /// What the rewriting of a command is worth on a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,18 +56,33 @@ pub fn is_ticket(text: &str) -> bool {
 /// assert_eq!(text, "npm test\n# interlock:0123456789abcdef");
 /// assert_eq!(taken_off(Host::ClaudeCode, &text, Some(script)), Some(("npm test", "0123456789abcdef")));
 /// let text = rewritten(Host::Codex, "npm test", "0123456789abcdef", script).unwrap();
-/// assert_eq!(text, ". /home/a/.interlock/bin/run.sh 0123456789abcdef; npm test");
+/// assert_eq!(text, ". /home/a/.interlock/bin/run.sh 0123456789abcdef || exit 126; npm test");
 /// assert_eq!(rewritten(Host::ClaudeCode, "cat <<EOF", "0123456789abcdef", script), None);
 /// ```
 pub fn rewritten(host: Host, line: &str, ticket: &str, script: &str) -> Option<String> {
-    if !is_ticket(ticket) || line.contains('\0') {
+    if !is_ticket(ticket) || !bears(host, line) {
         return None;
     }
     match host {
-        Host::ClaudeCode => is_closed(line).then(|| format!("{line}{MARK}{ticket}")),
-        Host::Codex | Host::Gemini => Some(format!("{}{ticket}{BEHIND_TICKET}{line}", before_ticket(script)?)),
+        Host::ClaudeCode => Some(format!("{line}{MARK}{ticket}")),
+        Host::Codex | Host::Gemini => Some(format!("{}{ticket}{}{line}", before_ticket(script)?, behind_ticket(host))),
         Host::Cursor => None,
     }
+}
+
+/// Whether a line does the same with a ticket as without one.
+fn bears(host: Host, line: &str) -> bool {
+    let fits = match host {
+        // The ticket stands behind the line.
+        Host::ClaudeCode => is_closed(line),
+        // The script takes the place of the shell that would run the line.
+        Host::Codex => true,
+        // The host puts the line between parentheses, after which its shell goes on: what closes them would run there.
+        // It cuts off blanks at the end.
+        Host::Gemini => is_enclosed(line) && !line.ends_with(|last: char| last.is_whitespace() || last == '\u{feff}'),
+        Host::Cursor => false,
+    };
+    fits && !line.contains('\0')
 }
 
 /// The line and the ticket of a text: the last ticket, if it has several. Nothing, where there is none.
@@ -79,19 +94,26 @@ pub fn taken_off<'t>(host: Host, text: &'t str, script: Option<&str>) -> Option<
         Host::ClaudeCode => text.rsplit_once(MARK)?,
         Host::Codex | Host::Gemini => {
             let rest = text.strip_prefix(&before_ticket(script?)?)?;
-            let (ticket, line) = rest.split_once(BEHIND_TICKET)?;
+            let (ticket, line) = rest.split_once(behind_ticket(host))?;
             (line, ticket)
         }
         Host::Cursor => return None,
     };
-    let is_ours = is_ticket(ticket) && (host != Host::ClaudeCode || is_closed(line));
-    (is_ours && !line.contains('\0')).then_some((line, ticket))
+    (is_ticket(ticket) && bears(host, line)).then_some((line, ticket))
 }
 
 /// What stands between a line and its ticket: a comment, on a line of its own.
 const MARK: &str = "\n# interlock:";
+
 /// What stands between a ticket and its line, where the ticket comes first.
-const BEHIND_TICKET: &str = "; ";
+fn behind_ticket(host: Host) -> &'static str {
+    match host {
+        // A script that is gone ends the shell. Codex' rules still see each command of the line.
+        Host::Codex => " || exit 126; ",
+        // Here a further command would be one more that the user has to agree to.
+        Host::ClaudeCode | Host::Cursor | Host::Gemini => "; ",
+    }
+}
 
 /// What stands before a ticket that comes first: the script is read, and hands the whole text to the runner.
 fn before_ticket(script: &str) -> Option<String> {

@@ -93,6 +93,9 @@ fn an_agent_s_own_script_is_part_of_its_line() {
             assert_eq!(taken_off(host, &text, Some(SCRIPT)), None, "{host} {text}");
         }
     }
+    for line in ["ls\n)\nrm x\n(", "ls)", "ls # )\n)", "case a in a) b;; esac", "ls\n", "ls\\", "ls 'a", "cat <<E\n)"] {
+        assert_eq!(rewritten(Host::Gemini, line, TICKET, SCRIPT), None, "{line:?}");
+    }
     let ours = rewritten(Host::Codex, "ls", TICKET, SCRIPT).expect("it can");
     assert_eq!(taken_off(Host::Codex, &ours, None), None, "whose script it is, nobody can tell");
     let twice = rewritten(Host::Codex, &ours, "EEEEFFFFGGGGHHHH", SCRIPT).expect("it can");
@@ -125,7 +128,10 @@ fn a_call_with_its_ticket_has_the_fingerprint_of_the_line() {
                 // The agent wrote it. Whoever judges the call is told, and a command with one gets no second.
                 continue;
             }
-            let text = rewritten(host, line, TICKET, SCRIPT).expect("it can");
+            let Some(text) = rewritten(host, line, TICKET, SCRIPT) else {
+                assert!(host == Host::Gemini && !may_carry(host, &judged), "{host} {line:?}");
+                continue;
+            };
             for name in [before, after] {
                 let (told, ticket) = event(name, &text);
                 assert_eq!(ticket.as_deref(), Some(TICKET), "{host} {line:?}");
@@ -211,6 +217,15 @@ fn ran(line: &str) -> (Option<i32>, Vec<u8>) {
     (out.status.code(), out.stdout)
 }
 
+/// A line that carries a ticket on Gemini CLI does not get out of the parentheses that the host puts around it. What
+/// stands before it ends the inner shell, so that only what got out can say anything.
+fn stays_inside(line: &str) {
+    if rewritten(Host::Gemini, line, TICKET, SCRIPT).is_some() {
+        let (_, said) = ran(&format!("(\nexit 7; {line}\n)\n/bin/echo \"end $?\""));
+        assert!(["end 7\n", ""].contains(&&*String::from_utf8_lossy(&said)), "{line:?}");
+    }
+}
+
 /// Lines of pieces, the same on every machine: those that get a ticket say and end with it as without it.
 #[test]
 fn a_line_with_its_ticket_does_what_it_does_without() {
@@ -230,6 +245,7 @@ fn a_line_with_its_ticket_does_what_it_does_without() {
         let count = 1 + draw(9);
         let line: String = (0..count).map(|_| PIECES[draw(PIECES.len())]).collect();
         tried += 1;
+        stays_inside(&line);
         let Some(text) = rewritten(Host::ClaudeCode, &line, TICKET, SCRIPT) else { continue };
         carried += 1;
         // The number of a process is another each time.
@@ -239,6 +255,7 @@ fn a_line_with_its_ticket_does_what_it_does_without() {
     }
     assert!(tried < CARRIED * 20, "nearly nothing is carried: {tried}");
     for line in HOSTILE {
+        stays_inside(line);
         assert_eq!(ran(line), ran(&rewritten(Host::ClaudeCode, line, TICKET, SCRIPT).expect("it can")), "{line:?}");
     }
 }

@@ -6,7 +6,8 @@ use std::{env, fs};
 
 use interlock_hosts::Host;
 use interlock_hosts::settings::{
-    Installed, Part, Place, Problem, Scope, Wanted, install, installed, places, switched_off, uninstall,
+    Installed, Part, Place, Problem, Scope, Wanted, install, installed, keeps_prefix, places, prefix_displaced,
+    shell_prefix, switched_off, uninstall,
 };
 use proptest::prelude::*;
 
@@ -98,6 +99,9 @@ fn texts_that_look_like_ours_come_back() {
         "{\n  \"hooks\": {\n  },\n  \"version\": 1\n}\n",
         "{\"hooks\":{\"preToolUse\":[],\"PreToolUse\":[\n],\"BeforeTool\":[ ]}}",
         "{\"mcpServers\":{}}",
+        "{\"env\":{}}",
+        "{\"env\":{\n},\"hooks\":{}}",
+        "{\"env\": {\"CLAUDE_CODE_SHELL\": \"/bin/bash\"}}",
         "{\"mcpServers\": {\n    \"other\": {\"command\": \"x\"}\n  }}",
     ];
     for (host, place) in all().filter(|(_, place)| place.path.ends_with(".json")) {
@@ -169,13 +173,15 @@ fn file() -> impl Strategy<Value = String> {
     let arrays = container(proptest::collection::vec(value(), 0..3), '[', ']');
     let hooks = members(proptest::collection::btree_map(event.prop_map(str::to_owned), arrays, 0..4));
     let servers = members(proptest::collection::btree_map("[a-h]{1,3}", value(), 0..3));
+    let env = members(proptest::collection::btree_map("[A-H]{1,3}", value(), 0..3));
     let others = proptest::collection::btree_map("[a-g]{1,3}|version", value(), 0..4);
-    let root =
-        (others, proptest::option::of(hooks), proptest::option::of(servers)).prop_map(|(mut map, hooks, servers)| {
-            map.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
-            map.extend(servers.map(|servers| ("mcpServers".to_owned(), servers)));
-            map
-        });
+    let root = (others, proptest::option::of(hooks), proptest::option::of(servers), proptest::option::of(env));
+    let root = root.prop_map(|(mut map, hooks, servers, env)| {
+        map.extend(env.map(|env| ("env".to_owned(), env)));
+        map.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        map.extend(servers.map(|servers| ("mcpServers".to_owned(), servers)));
+        map
+    });
     (space(), members(root), space()).prop_map(|(before, root, after)| format!("{before}{root}{after}"))
 }
 
@@ -277,6 +283,39 @@ fn what_switches_hooks_off_is_found() {
     assert_eq!(off(Host::Gemini, 0, "{\"hooksConfig\": {\"enabled\": true, \"disabled\": [\"lint\"]}}"), 0);
     assert_eq!(off(Host::Codex, 1, "[features]\ncodex_hooks = false"), 1);
     assert_eq!(off(Host::Codex, 1, "[features]\nhooks = true"), 0);
+}
+
+/// A prefix of the user's own is never overwritten, and one that was taken away is put back.
+#[test]
+fn a_shell_prefix_is_ours_or_the_user_s() {
+    let place = &places(Host::ClaudeCode, Scope::User)[0];
+    let wanted = wanted("/bin/interlock");
+    for theirs in ["\"/usr/bin/firejail\"", "\"\"", "\"bin/interlock-shell\"", "5"] {
+        let text = format!("{{\"env\": {{\"CLAUDE_CODE_SHELL_PREFIX\": {theirs}}}}}");
+        assert_eq!(install(Host::ClaudeCode, place, Some(&text), &wanted), Err(Problem::PrefixTaken), "{theirs}");
+        assert_eq!(uninstall(Host::ClaudeCode, place, Some(&text)).unwrap().text.as_deref(), Some(text.as_str()));
+        assert!(prefix_displaced(&text).unwrap().is_some(), "{theirs}");
+        assert!(!keeps_prefix(Some(&text), false, &shell_prefix(&wanted.home)), "{theirs}");
+    }
+    assert!(matches!(install(Host::ClaudeCode, place, Some("{\"env\": []}"), &wanted), Err(Problem::Shape(_))));
+    let text = install(Host::ClaudeCode, place, Some("{\"env\": {\"A\": \"b\"}}"), &wanted).unwrap().text.unwrap();
+    assert_eq!(prefix_displaced(&text), Ok(None));
+    assert!(keeps_prefix(Some(&text), true, &shell_prefix(&wanted.home)));
+    let entry = ", \"CLAUDE_CODE_SHELL_PREFIX\": \"/var/lib/it's \\\"interlock\\\"/bin/interlock-shell\"";
+    let without = text.replacen(entry, "", 1);
+    assert_ne!(without, text);
+    assert_eq!(installed(Host::ClaudeCode, place, Some(&without), &wanted), Ok(Installed::Other));
+    assert!(!keeps_prefix(Some(&without), true, &shell_prefix(&wanted.home)));
+    assert_eq!(install(Host::ClaudeCode, place, Some(&without), &wanted).unwrap().text.unwrap(), text);
+    // Another home's is ours, and brought up to date.
+    let moved = text.replace("/var/lib/it's", "/var/lib/other");
+    assert_eq!(installed(Host::ClaudeCode, place, Some(&moved), &wanted), Ok(Installed::Other));
+    assert_eq!(install(Host::ClaudeCode, place, Some(&moved), &wanted).unwrap().text.unwrap(), text);
+    for (text, is_user, keeps) in
+        [(None, false, true), (None, true, false), (Some("{\"env\": 1}"), false, false), (Some("{,}"), false, false)]
+    {
+        assert_eq!(keeps_prefix(text, is_user, &shell_prefix(&wanted.home)), keeps, "{text:?}");
+    }
 }
 
 /// An entry that was made harmless is not the one that was installed.

@@ -16,6 +16,9 @@ use crate::Fault;
 /// The largest settings file that is edited.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// The mode of our programs: their owner runs them.
+const PROGRAM_MODE: u32 = 0o700;
+
 /// A file, as it was when it was looked at.
 pub(crate) struct TargetFile {
     /// Where it really is, links resolved.
@@ -67,6 +70,20 @@ impl TargetFile {
         File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes)).map_err(system)?;
         let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
         Ok(TargetFile { path, text: Some(text), mode: found.mode() & 0o7777, directory_mode })
+    }
+
+    /// Looks at a program of ours in a home, which need not be there yet.
+    pub(crate) fn program(home: &Path, relative: &str) -> Result<TargetFile, Fault> {
+        let (mode, directory_mode) = (PROGRAM_MODE, 0o700);
+        if !home.exists() {
+            return Ok(TargetFile { path: home.join(relative), text: None, mode, directory_mode });
+        }
+        Ok(TargetFile { mode, ..TargetFile::look(home, relative, true)? })
+    }
+
+    /// Whether its owner can run it.
+    pub(crate) fn is_executable(&self) -> bool {
+        fs::metadata(&self.path).is_ok_and(|found| found.mode() & 0o100 != 0)
     }
 
     /// Puts another text in its place, or takes it away; all of it or nothing. Says which directories were made for it.

@@ -11,6 +11,7 @@ use interlock_hosts::settings::{self, Base, Place, Scope, Wanted, places};
 
 use super::diff::difference;
 use super::file::{TargetFile, shown};
+use super::programs;
 use super::remembered::Record;
 use crate::Fault;
 use crate::style::{BAD, FAINT, GOOD, RESET};
@@ -54,6 +55,11 @@ impl Step {
         Step { file, next: Some(text), changes: vec![what], memory: Memory::Nothing }
     }
 
+    /// A file of our own that is to go.
+    pub(super) fn remove(file: TargetFile, what: String) -> Step {
+        Step { file, next: None, changes: vec![what], memory: Memory::Nothing }
+    }
+
     pub(crate) fn is_change(&self) -> bool {
         self.file.text != self.next
     }
@@ -70,7 +76,8 @@ impl Step {
 
 /// What `install` does for a host.
 pub(crate) fn install(host: Host, ground: Ground<'_>, wanted: &Wanted) -> Result<Vec<Step>, Fault> {
-    let mut steps = Vec::new();
+    // First what the settings name: a host whose prefix is missing runs nothing.
+    let mut steps = programs::install(host, ground.home, wanted)?;
     for place in places(host, ground.scope) {
         let file = ground.look(&place)?;
         let refused = |problem: settings::Problem| refusal(&file.path, &problem);
@@ -124,6 +131,8 @@ pub(crate) fn uninstall(host: Host, ground: Ground<'_>) -> Result<Vec<Step>, Fau
         }
         steps.push(Step { file, next: edited.text, changes, memory: memory(known) });
     }
+    let forgotten = steps.iter().filter(|step| matches!(step.memory, Memory::Forget(_))).count();
+    steps.extend(programs::uninstall(ground.home, forgotten)?);
     Ok(steps)
 }
 
@@ -149,6 +158,7 @@ pub(crate) fn apply(steps: &[Step], home: &Path) -> Result<(), Fault> {
         Memory::Nothing | Memory::Keep(_) => Vec::new(),
     };
     remove_empty(steps.iter().flat_map(forgotten).collect());
+    programs::remove_directory(home);
     Ok(())
 }
 

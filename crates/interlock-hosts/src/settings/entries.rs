@@ -4,6 +4,7 @@ use interlock_core::json::Json;
 use interlock_core::rule::shell_quoted;
 
 use super::place::hooked;
+use super::prefix::{self, ENV, PREFIX_VARIABLE, shell_prefix};
 use super::surgery::{self, Step};
 use super::{Installed, Part, Problem, Wanted};
 use crate::event::Host;
@@ -35,6 +36,12 @@ pub(super) fn insert(host: Host, part: Part, text: Option<&str>, wanted: &Wanted
         Part::Server => {
             let entry = format!("{}: {}", json("interlock"), server(host, wanted));
             put(text, "mcpServers", &[(None, entry)])
+        }
+        Part::Prefix => {
+            if prefix::prefix_of(surgery::read(text)?.root()).is_some() {
+                return Err(Problem::PrefixTaken);
+            }
+            put(text, ENV, &[(None, prefix_entry(wanted))])
         }
         Part::Hooks => {
             let entry = |event: &&str| (Some((*event).to_owned()), group(host, event, wanted));
@@ -74,6 +81,7 @@ pub(super) fn added(host: Host, part: Part) -> String {
     match part {
         Part::Hooks => format!("hooks added: {}", hooked(host).join(", ")),
         Part::Server => "MCP server `interlock` added".to_owned(),
+        Part::Prefix => format!("`{PREFIX_VARIABLE}` set: command lines are handed to Interlock's runner"),
     }
 }
 
@@ -82,6 +90,7 @@ pub(super) fn removed(part: Part) -> String {
     match part {
         Part::Hooks => "hooks removed".to_owned(),
         Part::Server => "MCP server `interlock` removed".to_owned(),
+        Part::Prefix => format!("`{PREFIX_VARIABLE}` removed"),
     }
 }
 
@@ -157,10 +166,16 @@ fn server(host: Host, wanted: &Wanted) -> String {
     format!("{{{kind}\"command\": {}, \"args\": {}}}", json(&wanted.binary), array(&server_words(host, wanted)))
 }
 
+/// The variable that names the prefix.
+fn prefix_entry(wanted: &Wanted) -> String {
+    format!("{}: {}", json(PREFIX_VARIABLE), json(&shell_prefix(&wanted.home)))
+}
+
 /// A file that holds one part alone. It begins with a line break, which says that nobody else made it.
 fn whole(host: Host, part: Part, wanted: &Wanted) -> String {
     let inner = match part {
         Part::Server => format!("\"mcpServers\": {{\n    {}: {}\n  }}", json("interlock"), server(host, wanted)),
+        Part::Prefix => format!("{}: {{\n    {}\n  }}", json(ENV), prefix_entry(wanted)),
         Part::Hooks => {
             let arrays: Vec<_> =
                 hooked(host).iter().map(|event| array_of(event, &group(host, event, wanted), "    ")).collect();
@@ -194,7 +209,7 @@ fn put(text: &str, key: &str, entries: &[(Option<String>, String)]) -> Result<St
         };
         return surgery::insert(text, document.root(), object).ok_or(UNFOLLOWED);
     };
-    if entries.iter().any(|(event, _)| event.is_none()) && outer.get("interlock").is_some() {
+    if key == "mcpServers" && outer.get("interlock").is_some() {
         return Err(Problem::NameTaken);
     }
     if outer.as_object().is_none() {
@@ -224,6 +239,10 @@ fn ours(host: Host, part: Part, text: &str) -> Result<Option<Vec<Step>>, Problem
             let path = vec![member("mcpServers"), member("interlock")];
             let found = surgery::find(document.root(), &path).map(Json::of);
             Ok(found.is_some_and(|server| is_server(&server)).then_some(path))
+        }
+        Part::Prefix => {
+            let found = prefix::prefix_of(document.root()).filter(prefix::is_ours);
+            Ok(found.map(|_| vec![member(ENV), member(PREFIX_VARIABLE)]))
         }
         Part::Hooks => {
             let hooks = document.root().get("hooks").map(Json::of);
@@ -281,6 +300,7 @@ fn same(host: Host, part: Part, left: &str, right: &str) -> Result<bool, Problem
             Part::Server => {
                 found.extend(document.root().get("mcpServers").and_then(|all| all.get("interlock")).map(Json::of));
             }
+            Part::Prefix => found.extend(prefix::prefix_of(document.root())),
             Part::Hooks => {
                 if let Some(Json::Object(events)) = document.root().get("hooks").map(Json::of) {
                     for (event, groups) in events {

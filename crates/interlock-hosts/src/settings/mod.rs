@@ -8,6 +8,7 @@ mod commands;
 mod entries;
 mod off;
 mod place;
+mod prefix;
 mod surgery;
 mod toml_block;
 
@@ -16,6 +17,7 @@ use core::fmt;
 pub use commands::{HookCommand, Hooked, Named, commands};
 pub use off::switched_off;
 pub use place::{Base, Part, Place, Scope, places, read_places};
+pub use prefix::{PREFIX_VARIABLE, keeps_prefix, prefix_displaced, run_script, shell_prefix};
 
 use crate::event::Host;
 
@@ -61,6 +63,8 @@ pub enum Problem {
     Shape(&'static str),
     /// There is a server `interlock` that is not ours.
     NameTaken,
+    /// There is a shell prefix that is not ours.
+    PrefixTaken,
     /// A path or fingerprint that cannot be written down safely.
     Unwritable(&'static str),
 }
@@ -71,6 +75,9 @@ impl fmt::Display for Problem {
             Problem::NotStrict(why) => write!(f, "the file was left alone: {why}"),
             Problem::Shape(what) => write!(f, "the file was left alone: {what}"),
             Problem::NameTaken => f.write_str("the file was left alone: it has another server named `interlock`"),
+            Problem::PrefixTaken => f.write_str(
+                "the file was left alone: its `env.CLAUDE_CODE_SHELL_PREFIX` is another program, and there can be only one",
+            ),
             Problem::Unwritable(what) => write!(f, "{what} cannot be written into a settings file"),
         }
     }

@@ -29,6 +29,8 @@ pub enum Part {
     Hooks,
     /// The MCP server that lets the agent change its phase.
     Server,
+    /// The program to which the host hands its command lines.
+    Prefix,
 }
 
 /// A settings file.
@@ -66,12 +68,13 @@ pub fn read_places(host: Host, scope: Scope) -> Vec<Place> {
         Scope::Project => file.in_project,
     };
     let files = HOST_FILES.iter().filter(|file| file.host == host.as_str()).filter(is_read);
-    files.map(|file| Place { base, path: file.path, parts: parts(file.holds) }).collect()
+    files.map(|file| Place { base, path: file.path, parts: parts(host, file.holds) }).collect()
 }
 
-fn parts(holds: Holds) -> &'static [Part] {
+fn parts(host: Host, holds: Holds) -> &'static [Part] {
     match holds {
         Holds::Nothing => &[],
+        Holds::Hooks if host == Host::ClaudeCode => &[Part::Hooks, Part::Prefix],
         Holds::Hooks => &[Part::Hooks],
         Holds::Server => &[Part::Server],
         Holds::HooksAndServer => &[Part::Hooks, Part::Server],
