@@ -8,11 +8,11 @@ use core::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::node::{Member, Node, NodeValue};
-use super::problem::{Found, Path};
+use super::problem::{Path, ProblemList};
 use super::{Limits, READ_DEPTH_MAX};
 
 /// The tree of a YAML text; `None` if there is none to speak of.
-pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<Node> {
+pub(super) fn read(text: &str, limits: &Limits, errors: &mut ProblemList) -> Option<Node> {
     if let Some(span) = directive(text) {
         let help = "YAML 1.2 is understood without being told".to_owned();
         errors.add_with_help(&span, &Path::Root, "directives are not supported", help);
@@ -72,7 +72,7 @@ struct Convert<'t, 'c> {
     parser: Parser<'t, StrInput<'t>>,
     places: Places,
     limits: &'c Limits,
-    errors: &'c mut Found,
+    errors: &'c mut ProblemList,
     values_left: usize,
 }
 
