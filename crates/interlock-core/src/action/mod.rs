@@ -46,8 +46,8 @@ pub use decide::{
 pub use enforcement::is_observed;
 pub use execution::{Executable, ExecutionRuling, decide_execution};
 pub use facts::{
-    ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, PhaseEvidence, fingerprint,
-    fingerprints,
+    ActionName, ActionText, CallEvidence, CallFacts, Check, CheckName, Door, Evidence, Facts, PhaseEvidence,
+    fingerprint, fingerprints,
 };
 pub use pass::{PassAsked, PassCount, PassKind, PassRuling, decide_pass, decide_unread};
 pub(crate) use record::Counted;

@@ -7,6 +7,7 @@ use super::place::hooked;
 use super::surgery::{self, Step};
 use super::{Installed, Part, Problem, Wanted};
 use crate::event::Host;
+use crate::shape::is_about_tools;
 
 /// Whether the values can be written down so that every reader understands the same.
 pub(super) fn check(wanted: &Wanted) -> Result<(), Problem> {
@@ -124,8 +125,7 @@ fn group(host: Host, event: &str, wanted: &Wanted) -> String {
                 .join(" "),
         )
     };
-    let about_tools = event.contains("Tool");
-    let matcher = if about_tools { "\"matcher\": \"*\", " } else { "" };
+    let matcher = if is_about_tools(host, event) { "\"matcher\": \"*\", " } else { "" };
     match host {
         // Without a shell, and failing closed.
         Host::ClaudeCode => format!(

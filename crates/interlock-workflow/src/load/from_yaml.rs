@@ -19,7 +19,7 @@ pub(super) fn read(text: &str, limits: &Limits, errors: &mut ProblemList) -> Opt
         return None;
     }
     let parser = Parser::new_from_str(text);
-    let mut convert = Convert { parser, places: Places::of(text), limits, errors, values_left: limits.values };
+    let mut convert = Convert { text, parser, places: Places::of(text), limits, errors, values_left: limits.values };
     let root = convert.documents();
     if root.is_none() && convert.errors.is_empty() {
         convert.errors.add(&(0..0), &Path::Root, "the text is empty");
@@ -69,6 +69,7 @@ impl Places {
 }
 
 struct Convert<'t, 'c> {
+    text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
     places: Places,
     limits: &'c Limits,
@@ -112,7 +113,7 @@ impl<'t> Convert<'t, '_> {
     fn syntax(&mut self, error: &ScanError) {
         let start = self.places.byte(error.marker().index());
         let span = start..start.saturating_add(1);
-        if error.info().contains("anchor") {
+        if self.text.get(start..).is_some_and(|rest| rest.starts_with(['*', '&'])) {
             return self.unshared(&span, &Path::Root);
         }
         self.errors.add(&span, &Path::Root, format!("this is not YAML: {}", interlock_core::visible(error.info())));
