@@ -1,6 +1,6 @@
 //! What an agent and its person are told: short, what is allowed now, what leads on, and what a person can run.
 
-use interlock_core::action::{Mode, Trust};
+use interlock_core::action::{CheckName, Mode, Trust};
 use interlock_core::contain::{PROJECT, READ};
 use interlock_core::ledger::Ruled;
 use interlock_core::rule::SELF_RULE;
@@ -8,7 +8,6 @@ use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Kind;
 use interlock_runtime::call_gate::Standing;
-use interlock_runtime::call_policy::GIT_SETTING;
 use interlock_runtime::tool_door::DoorFault;
 
 pub(super) const SUBAGENT: &str =
@@ -122,7 +121,10 @@ fn why(ruled: &Ruled) -> String {
 /// The setting of git that is to blame.
 fn setting_of(ruled: &Ruled) -> Option<&str> {
     let checks = ruled.evidence.as_ref().map_or(&[][..], |evidence| &evidence.checks);
-    checks.iter().find_map(|check| check.name.strip_prefix(GIT_SETTING))
+    checks.iter().find_map(|check| match &check.name {
+        CheckName::GitSetting(setting) => Some(setting.as_str()),
+        CheckName::Word(_) => None,
+    })
 }
 
 fn listed(tools: &[ToolPattern]) -> String {
