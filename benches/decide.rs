@@ -61,7 +61,7 @@ fn asked(types: usize) -> Asked {
         version: 1,
         status: Status::Verified,
         risk: None,
-        checks: checks.iter().map(|name| Check { name: (*name).to_owned().into(), passed: true }).collect(),
+        checks: checks.iter().map(|name| Check { name: (*name).into(), passed: true }).collect(),
         rules: None,
         matched: Vec::new(),
         certificate: None,

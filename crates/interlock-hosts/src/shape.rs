@@ -100,6 +100,12 @@ fn read_call(dialect: &Dialect, name: &str, input: Json, server: Option<McpTool>
     call
 }
 
+/// Whether an event of a host is about a call of a tool.
+pub(crate) fn is_about_tools(host: Host, event: &str) -> bool {
+    let shape = dialect(host).events.iter().find(|(name, _)| *name == event).map(|(_, shape)| shape);
+    matches!(shape, Some(Shape::Before | Shape::Permission | Shape::After | Shape::Failed))
+}
+
 /// The events of a host that are known here; any other is unreadable.
 pub fn event_names(host: Host) -> impl Iterator<Item = &'static str> {
     dialect(host).events.iter().map(|(name, _)| *name)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use interlock_core::Code;
 use interlock_runtime::startup::{StartupFault, check_secret_file};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
+use rustls::{CertificateError, ClientConfig, ClientConnection, OtherError, RootCertStore, ServerConfig, StreamOwned};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use tokio::net::TcpStream;
@@ -101,23 +101,33 @@ pub fn certificate_trouble(error: &io::Error) -> Option<(String, &'static str)> 
     let rustls::Error::InvalidCertificate(why) = error else {
         return Some((format!("does not agree on TLS: {error}"), "see that the port speaks HTTPS and not HTTP"));
     };
-    let said = format!("{why:?}");
-    #[rustfmt::skip]
-    let known = [
-        ("UnknownIssuer", "has a certificate that nobody signed whom this machine believes",
-            "name the authority's certificate, PEM, with --ca-file or INTERLOCK_CA_FILE"),
-        ("CaUsedAsEndEntity", "has the certificate of an authority (CA:TRUE), which is none of a server",
-            "give it one that the authority signed, or a self-signed one with basicConstraints CA:FALSE"),
-        ("NotValidForName", "has a certificate for another name",
-            "name the server by a name that stands in it as subjectAltName"),
-        ("NotValidYet", "has a certificate that is not valid yet", "look at its dates, and at the clocks of both machines"),
-        ("Expired", "has a certificate that has expired", "renew it and restart the server"),
-        ("InvalidPurpose", "has a certificate that is not made for servers",
-            "give it one whose extendedKeyUsage has serverAuth"),
-    ];
-    let found = known.iter().find(|(variant, ..)| said.contains(variant));
-    let (_, what, next) = found.unwrap_or(&("", "has a certificate that cannot be believed", "see what signed it"));
+    let (what, next) = explain(why);
     Some((format!("{what} ({error})"), next))
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "whatever else is wrong with a certificate, nobody believes it")]
+fn explain(why: &CertificateError) -> (&'static str, &'static str) {
+    let is_authority =
+        |other: &OtherError| matches!(other.0.downcast_ref::<webpki::Error>(), Some(webpki::Error::CaUsedAsEndEntity));
+    #[rustfmt::skip]
+    let found = match why {
+        CertificateError::UnknownIssuer => (
+            "has a certificate that nobody signed whom this machine believes",
+            "name the authority's certificate, PEM, with --ca-file or INTERLOCK_CA_FILE"),
+        CertificateError::Other(other) if is_authority(other) => (
+            "has the certificate of an authority (CA:TRUE), which is none of a server",
+            "give it one that the authority signed, or a self-signed one with basicConstraints CA:FALSE"),
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => (
+            "has a certificate for another name", "name the server by a name that stands in it as subjectAltName"),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => (
+            "has a certificate that is not valid yet", "look at its dates, and at the clocks of both machines"),
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => (
+            "has a certificate that has expired", "renew it and restart the server"),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
+            "has a certificate that is not made for servers", "give it one whose extendedKeyUsage has serverAuth"),
+        _ => ("has a certificate that cannot be believed", "see what signed it"),
+    };
+    found
 }
 
 /// The one provider of cryptography; nothing is left to a default of the process.

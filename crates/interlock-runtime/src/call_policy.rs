@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use interlock_core::Digest;
-use interlock_core::action::{Check, Risk, Status};
+use interlock_core::action::{Check, CheckName, Risk, Status};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family, FileChange, lines_changed};
 use interlock_core::contain::BoundEvidence;
@@ -39,8 +39,6 @@ const VERSION: u32 = 2;
 pub const PATHS_LISTED_MAX: usize = 256;
 /// The largest file whose lines are counted, in bytes.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
-/// How the name of a check begins that failed because of a setting of git, which follows.
-pub const GIT_SETTING: &str = "git_setting:";
 /// The most command lines in one call.
 const LINES_MAX: usize = 32;
 /// The most directories in which files that choose programs are looked for.
@@ -636,7 +634,7 @@ fn blamed(analysis: &Analysis) -> Option<GitBlame> {
 fn checks(judged: &Judged, found: &RuleFinding, seen: &Seen) -> Vec<Check> {
     let check = |name: &'static str, passed| Check { name: name.into(), passed };
     let git = seen.setting_to_blame.iter();
-    let git = git.map(|blame| Check { name: format!("{GIT_SETTING}{}", blame.setting()).into(), passed: false });
+    let git = git.map(|blame| Check { name: CheckName::GitSetting(blame.setting().to_owned()), passed: false });
     let mut checks = vec![
         check("all_read", !seen.has_unread),
         check("understood", judged.status == Status::Verified),

@@ -147,7 +147,7 @@ mod tests {
         bytes.extend(entry(LINK, "sub/c"));
         bytes.extend(entry(0o100_755, "x.sh"));
         assert_eq!(links_of(&bytes, 20), Some(vec!["sub/c".to_owned()]));
-        assert_eq!(links_in(bytes.get(..40).expect("longer"), 20), None);
+        assert_eq!(links_of(bytes.get(..40).expect("longer"), 20), None);
         bytes.extend(b"link");
         assert_eq!(links_of(&bytes, 20), None);
     }

@@ -119,6 +119,36 @@ impl Property {
     }
 }
 
+/// What a name can be that of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    State,
+    Tool,
+    Guard,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::State, Kind::Tool, Kind::Guard];
+
+    /// The kind that a word names.
+    fn parse(word: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Kind::State => "state",
+            Kind::Tool => "tool",
+            Kind::Guard => "guard",
+        }
+    }
+}
+
+/// Kinds as a sentence names them.
+fn either(kinds: &[Kind]) -> String {
+    kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(" or ")
+}
+
 /// A word of the text and where it stands. What is in parentheses belongs to the word before.
 struct Word<'a> {
     text: &'a str,
@@ -231,12 +261,11 @@ impl Reader<'_> {
     fn named<'t>(
         &self,
         words: &[Word<'t>],
-        what: &str,
-    ) -> Result<(Option<&'t str>, &'t str, Range<usize>), PropertyError> {
+        kinds: &[Kind],
+    ) -> Result<(Option<Kind>, &'t str, Range<usize>), PropertyError> {
+        let what = either(kinds);
         match words {
-            [Word { text: kind @ ("state" | "guard" | "tool"), .. }, word] => {
-                Ok((Some(kind), word.text, word.span.clone()))
-            }
+            [kind, word] if let Some(kind) = Kind::parse(kind.text) => Ok((Some(kind), word.text, word.span.clone())),
             [word] => Ok((None, word.text, word.span.clone())),
             [] => Err(PropertyError {
                 message: format!("the name of a {what} is missing"),
@@ -252,21 +281,21 @@ impl Reader<'_> {
     }
 
     fn thing(&self, words: &[Word<'_>]) -> Result<Thing, PropertyError> {
-        let (kind, name, span) = self.named(words, "tool or state")?;
+        let (kind, name, span) = self.named(words, &[Kind::Tool, Kind::State])?;
         let (state, tool) = (self.workflow.find(name), self.is_tool(name));
         match (kind, state, tool) {
-            (Some("state"), Some(state), _) | (None, Some(state), false) => Ok(Thing::State(state)),
-            (Some("tool"), _, _) | (None, None, true) => self.target(name, span).map(Thing::Call),
+            (Some(Kind::State), Some(state), _) | (None, Some(state), false) => Ok(Thing::State(state)),
+            (Some(Kind::Tool), _, _) | (None, None, true) => self.target(name, span).map(Thing::Call),
             (None, Some(_), true) => Err(self.two_things(name, span, "state", "tool")),
-            (Some(_), _, _) | (None, None, false) => Err(self.unknown(name, span, "tool or state")),
+            (Some(_), _, _) | (None, None, false) => Err(self.unknown(name, span, &[Kind::Tool, Kind::State])),
         }
     }
 
     fn call(&self, words: &[Word<'_>]) -> Result<Target, PropertyError> {
-        let (kind, name, span) = self.named(words, "tool")?;
+        let (kind, name, span) = self.named(words, &[Kind::Tool])?;
         match (kind, self.is_tool(name)) {
-            (Some("tool"), _) | (None, true) => self.target(name, span),
-            (Some(_), _) | (None, false) => Err(self.unknown(name, span, "tool")),
+            (Some(Kind::Tool), _) | (None, true) => self.target(name, span),
+            (Some(_), _) | (None, false) => Err(self.unknown(name, span, &[Kind::Tool])),
         }
     }
 
@@ -294,25 +323,25 @@ impl Reader<'_> {
     }
 
     fn mark(&self, words: &[Word<'_>]) -> Result<Mark, PropertyError> {
-        let (kind, name, span) = self.named(words, "guard or state")?;
+        let (kind, name, span) = self.named(words, &[Kind::Guard, Kind::State])?;
         let state = self.workflow.find(name);
         let guard = self.workflow.guard_named(name).is_some();
         let approved = matches!(name, "approved" | "approval");
         match (kind, state, guard, approved) {
             (None, None, false, true) => Ok(Mark::Approved),
-            (Some("state"), Some(state), _, _) | (None, Some(state), false, false) => Ok(Mark::State(state)),
-            (Some("guard"), _, true, _) | (None, None, true, false) => Ok(Mark::Guard(name.to_owned())),
+            (Some(Kind::State), Some(state), _, _) | (None, Some(state), false, false) => Ok(Mark::State(state)),
+            (Some(Kind::Guard), _, true, _) | (None, None, true, false) => Ok(Mark::Guard(name.to_owned())),
             (None, Some(_), true, _) => Err(self.two_things(name, span, "state", "guard")),
             (None, Some(_), false, true) => Err(self.two_things(name, span, "state", "approval of a person")),
             (None, None, true, true) => Err(self.two_things(name, span, "guard", "approval of a person")),
-            (_, _, _, _) => Err(self.unknown(name, span, "guard or state")),
+            (_, _, _, _) => Err(self.unknown(name, span, &[Kind::Guard, Kind::State])),
         }
     }
 
     fn state(&self, words: &[Word<'_>]) -> Result<StateId, PropertyError> {
-        let (kind, name, span) = self.named(words, "state")?;
-        let state = self.workflow.find(name).filter(|_| matches!(kind, None | Some("state")));
-        state.ok_or_else(|| self.unknown(name, span, "state"))
+        let (kind, name, span) = self.named(words, &[Kind::State])?;
+        let state = self.workflow.find(name).filter(|_| matches!(kind, None | Some(Kind::State)));
+        state.ok_or_else(|| self.unknown(name, span, &[Kind::State]))
     }
 
     fn states(&self, words: &[Word<'_>]) -> Result<Vec<StateId>, PropertyError> {
@@ -339,27 +368,28 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown(&self, name: &str, span: Range<usize>, what: &str) -> PropertyError {
+    fn unknown(&self, name: &str, span: Range<usize>, kinds: &[Kind]) -> PropertyError {
         let mut known: Vec<&str> = Vec::new();
-        if what.contains("state") {
-            known.extend(self.workflow.states().map(|(_, state)| state.name.as_str()));
-        }
-        if what.contains("tool") {
-            known.extend(Family::ALL.iter().map(|family| family.as_str()));
-        }
-        if what.contains("guard") {
-            known.extend(self.workflow.guards().map(|(_, guard)| guard.name.as_str()));
-            known.push("approved");
+        // In the order in which they are proposed.
+        for kind in Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)) {
+            match kind {
+                Kind::State => known.extend(self.workflow.states().map(|(_, state)| state.name.as_str())),
+                Kind::Tool => known.extend(Family::ALL.iter().map(|family| family.as_str())),
+                Kind::Guard => {
+                    known.extend(self.workflow.guards().map(|(_, guard)| guard.name.as_str()));
+                    known.push("approved");
+                }
+            }
         }
         let help = match nearest(name, &known) {
             Some(near) => format!("did you mean `{}`?", display(near)),
-            None if what.contains("tool") => format!("write `tool {}` if it is one", display(name)),
+            None if kinds.contains(&Kind::Tool) => format!("write `tool {}` if it is one", display(name)),
             None => {
                 let shown: Vec<String> = known.iter().take(12).map(|name| format!("`{}`", display(name))).collect();
                 format!("there are {}", shown.join(", "))
             }
         };
-        PropertyError { message: format!("there is no {what} `{}`", display(name)), help, span }
+        PropertyError { message: format!("there is no {} `{}`", either(kinds), display(name)), help, span }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use interlock_core::action::Millis;
 use interlock_core::call::{Effect, Family};
 use interlock_core::workflow::{
-    CallAsked, CallBegun, CallEnded, Context, LineJudge, OpenCall, Parked, Position, Refusal, Run, State, Step,
+    CallAsked, CallBegun, CallEnded, Context, LineJudge, MachineRefusal, OpenCall, Parked, Position, Run, State, Step,
     TransitionAsked, WayOut, Workflow, begin_call, check_call, end_call, may_write, move_to, park, resolve_parked,
     state_of, transition, ways_out,
 };
@@ -92,7 +92,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The agent asks for a transition.
-    pub fn event(&mut self, event: &str, data: &Context) -> Result<Done, Refusal> {
+    pub fn event(&mut self, event: &str, data: &Context) -> Result<Done, MachineRefusal> {
         let asked = TransitionAsked { event, data, expected_revision: None };
         match transition(self.workflow, &self.run, &asked, 0)? {
             Step::Move { target, .. } => {
@@ -116,7 +116,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// A person says yes or no to the transition that waits.
-    pub fn decide(&mut self, agreed: bool) -> Result<Done, Refusal> {
+    pub fn decide(&mut self, agreed: bool) -> Result<Done, MachineRefusal> {
         let from = self.here();
         let Some(event) = self.waiting().map(|(event, _)| event.to_owned()) else {
             return Err(refused(Code::ApprovalStale, "nothing waits for a person"));
@@ -131,7 +131,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The agent calls a tool, by the name of its family or its own.
-    pub fn tool(&mut self, tool: &str) -> Result<Done, Refusal> {
+    pub fn tool(&mut self, tool: &str) -> Result<Done, MachineRefusal> {
         let family = Family::parse(tool);
         self.ask(&CallAsked { family, ..plain(tool) })?;
         let changes = !matches!(family, Some(Family::Read | Family::Grep | Family::Glob | Family::WebFetch));
@@ -140,7 +140,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The agent runs a command line. With an exit code it ends, and is observed if it is the command of a fact.
-    pub fn command(&mut self, line: &str, exit_code: Option<i64>) -> Result<Done, Refusal> {
+    pub fn command(&mut self, line: &str, exit_code: Option<i64>) -> Result<Done, MachineRefusal> {
         let state = self.state();
         let listed = state.and_then(|state| state.allowed_commands.as_deref());
         let (effect, covered) = self.judge.judge(line, listed, state.is_some_and(may_write));
@@ -155,7 +155,7 @@ impl<'a> Rehearsal<'a> {
     }
 
     /// The command of a fact ran, wherever that was, and ended so.
-    pub fn observe(&mut self, fact: &str, exit_code: i64) -> Result<Done, Refusal> {
+    pub fn observe(&mut self, fact: &str, exit_code: i64) -> Result<Done, MachineRefusal> {
         if !self.workflow.facts().iter().any(|known| known.name == fact) {
             let known: Vec<String> = self.workflow.facts().iter().map(|fact| format!("`{}`", fact.name)).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -176,7 +176,7 @@ impl<'a> Rehearsal<'a> {
         self.visited.insert((from, event, to));
     }
 
-    fn ask(&self, call: &CallAsked<'_>) -> Result<(), Refusal> {
+    fn ask(&self, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
         match &self.run.position {
             Some(position) => check_call(self.workflow, position, call, 0),
             None => Ok(()),
@@ -231,6 +231,6 @@ fn plain(tool: &str) -> CallAsked<'_> {
     CallAsked { tool, family: None, shell: None, covered: None, low: false, edit_lines: 0, files: &[] }
 }
 
-fn refused(code: Code, message: impl Into<String>) -> Refusal {
-    Refusal { code, message: message.into(), unmet: Vec::new() }
+fn refused(code: Code, message: impl Into<String>) -> MachineRefusal {
+    MachineRefusal { code, message: message.into(), unmet: Vec::new() }
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use interlock_core::Code;
 use interlock_core::json::{self, Json, quote};
 use interlock_core::visible;
-use interlock_core::workflow::{Context, Refusal, Source as Believed, StateKind, Workflow};
+use interlock_core::workflow::{Context, MachineRefusal, Source as Believed, StateKind, Workflow};
 use interlock_workflow::scenario::{self, Report, Scenario, all_ways};
 use interlock_workflow::{Done, PlacePart, Rehearsal, document, locate};
 
@@ -90,7 +90,7 @@ pub(super) fn run(arguments: &RunArguments) -> Result<Outcome, Fault> {
 }
 
 /// `None` shows where the run is.
-fn step(rehearsal: &mut Rehearsal<'_>, line: &str) -> Result<Option<Done>, Refusal> {
+fn step(rehearsal: &mut Rehearsal<'_>, line: &str) -> Result<Option<Done>, MachineRefusal> {
     let (word, rest) = line.split_once(char::is_whitespace).map_or((line, ""), |(word, rest)| (word, rest.trim()));
     let done = match (word, rest) {
         ("state" | "help", "") => return Ok(None),
@@ -111,12 +111,12 @@ fn step(rehearsal: &mut Rehearsal<'_>, line: &str) -> Result<Option<Done>, Refus
     Ok(Some(done))
 }
 
-fn wrong(message: &str) -> Refusal {
-    Refusal { code: Code::WorkflowData, message: message.to_owned(), unmet: Vec::new() }
+fn wrong(message: &str) -> MachineRefusal {
+    MachineRefusal { code: Code::WorkflowData, message: message.to_owned(), unmet: Vec::new() }
 }
 
 /// An object, with or without `data` around it.
-fn data(text: &str) -> Result<Context, Refusal> {
+fn data(text: &str) -> Result<Context, MachineRefusal> {
     if text.is_empty() {
         return Ok(Context::default());
     }

@@ -39,7 +39,7 @@ impl Spawned {
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) line: String,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -49,7 +49,7 @@ pub(crate) struct Asked {
 struct Book {
     /// Method and path with its query, and the answers to give, the last one for ever.
     answers: Vec<(String, VecDeque<Vec<u8>>)>,
-    asked: Vec<Asked>,
+    asked: Vec<RecordedRequest>,
 }
 
 /// The server; its thread ends with the process.
@@ -91,7 +91,7 @@ impl Recorded {
         self
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         self.book.lock().expect("the book").asked.clone()
     }
 
@@ -123,7 +123,7 @@ fn answer(stream: TcpStream, book: &Mutex<Book>) {
     let line = head.lines().next().unwrap_or("").trim_end_matches(" HTTP/1.1").to_owned();
     let answer = {
         let mut book = book.lock().expect("the book");
-        book.asked.push(Asked { line: line.clone(), head, body: String::from_utf8(body).expect("UTF-8") });
+        book.asked.push(RecordedRequest { line: line.clone(), head, body: String::from_utf8(body).expect("UTF-8") });
         match book.answers.iter_mut().find(|(known, _)| *known == line) {
             Some((_, answers)) if answers.len() > 1 => answers.pop_front().expect("an answer"),
             Some((_, answers)) => answers[0].clone(),

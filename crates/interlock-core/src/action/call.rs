@@ -252,7 +252,8 @@ pub fn apply_call(
     let ticket = call.runs.map(|runs| ExecTicket {
         decision_id: ruled.decision_id.to_owned(),
         runs,
-        profile: ruled.profile.filter(|_| !ruled.observed).map(str::to_owned),
+        profile: ruled.bound.filter(|_| !ruled.observed).map(|bound| bound.profile.clone()),
+        is_held: ruled.bound.is_some_and(|bound| !bound.advisory && !ruled.observed),
     });
     let open = OpenCall {
         ticket,
@@ -292,6 +293,6 @@ pub struct CallApplied<'a> {
     pub index: u64,
     /// The id of the decision.
     pub decision_id: &'a str,
-    /// The profile that a command of it is held to.
-    pub profile: Option<&'a str>,
+    /// What a command of it is held to.
+    pub bound: Option<&'a BoundEvidence>,
 }

@@ -342,7 +342,7 @@ impl Question<'_> {
         };
         let names = |passed: bool| {
             let chosen = evidence.checks.iter().filter(move |check| check.passed == passed);
-            chosen.map(|check| check.name.clone()).collect::<Vec<_>>()
+            chosen.map(|check| check.name.word()).collect::<Vec<_>>()
         };
         let verification = Verification {
             status,
@@ -369,8 +369,8 @@ impl Question<'_> {
             return (Decision::Denied, error(Code::ToolNotAllowed, &message));
         }
         if status == Status::Failed {
-            let failed: Vec<&str> =
-                evidence.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
+            let failed: Vec<_> =
+                evidence.checks.iter().filter(|check| !check.passed).map(|check| check.name.word()).collect();
             return (Decision::Denied, error(Code::VerificationFailed, &format!("failed: {}", failed.join(", "))));
         }
         let by_door = match (self.facts.door, asked.category) {

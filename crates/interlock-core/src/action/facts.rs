@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::budget::Usage;
 use super::context::{ActionContext, Observed, StepNumber};
@@ -255,10 +255,57 @@ impl Facts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Check {
-    /// Its name; a verifier's own word, or read from an entry.
-    pub name: Cow<'static, str>,
+    /// Its name.
+    pub name: CheckName,
     /// Whether it held.
     pub passed: bool,
+}
+
+/// What was looked at. In entries and answers it is one word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CheckName {
+    /// A verifier's own word, or read from an entry.
+    Word(Cow<'static, str>),
+    /// What this setting of git does.
+    GitSetting(String),
+}
+
+impl CheckName {
+    /// How the word for a setting of git begins.
+    const GIT_SETTING: &'static str = "git_setting:";
+
+    /// The word for it.
+    pub fn word(&self) -> Cow<'static, str> {
+        match self {
+            CheckName::Word(word) => word.clone(),
+            CheckName::GitSetting(setting) => format!("{}{setting}", CheckName::GIT_SETTING).into(),
+        }
+    }
+}
+
+impl From<&'static str> for CheckName {
+    fn from(word: &'static str) -> CheckName {
+        CheckName::Word(word.into())
+    }
+}
+
+impl Serialize for CheckName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            CheckName::Word(word) => serializer.serialize_str(word),
+            CheckName::GitSetting(_) => serializer.serialize_str(&self.word()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CheckName {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CheckName, D::Error> {
+        let word = String::deserialize(deserializer)?;
+        Ok(match word.strip_prefix(CheckName::GIT_SETTING) {
+            Some(setting) => CheckName::GitSetting(setting.to_owned()),
+            None => CheckName::Word(word.into()),
+        })
+    }
 }
 
 /// What reading the text of an action yielded.

@@ -48,7 +48,7 @@ pub use enforcement::is_observed;
 pub use exec::{StartAsked, TICKET_MS_MAX, decide_end, decide_start};
 pub use execution::{Executable, ExecutionRuling, decide_execution};
 pub use facts::{
-    ActionName, ActionText, CallEvidence, CallFacts, Check, Door, Evidence, Facts, LineToRun, PhaseEvidence,
+    ActionName, ActionText, CallEvidence, CallFacts, Check, CheckName, Door, Evidence, Facts, LineToRun, PhaseEvidence,
     fingerprint, fingerprints,
 };
 pub use pass::{PassAsked, PassCount, PassKind, PassRuling, decide_pass, decide_unread};

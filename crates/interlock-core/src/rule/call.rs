@@ -1,18 +1,11 @@
-//! What the rules say about a tool call.
-//!
-//! A rule that asks or denies counts if it may be about anything in the call. One that allows counts for exactly what
-//! it certainly is about: it lifts the question of a shipped rule for one path, one host or one command, never for what
-//! stands beside it.
+//! A tool call, as rules are matched with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::guarded::{ARMS_RULE, EGRESS, SECRETS_RULE, SELF_RULE, rule_about, steers_interlock};
-use super::pattern::{Pattern, fold_case};
-use super::subject::{PathText, Subject, UNNAMED_HOST, fold_name};
-use super::{About, Rule, RuleFinding, Rules, Then};
+use super::pattern::fold_case;
+use super::subject::{Identity, PathText, ReachedHost, Subject, TouchedPath, UNNAMED_HOST, fold_name};
 use crate::call::{Effect, McpTool};
 use crate::json::Json;
-use crate::places::{Concern, guarding, is_example, is_within};
 
 /// How deep arguments are looked into; no parser of ours hands out deeper ones.
 const DEPTH_MAX: u32 = 256;
@@ -70,231 +63,40 @@ pub struct CallHost {
     pub command: Option<usize>,
 }
 
-/// One thing in a call, with the command it belongs to.
-#[derive(Debug, Clone, Copy)]
-enum Item<'a> {
-    Path(&'a str, Option<usize>),
-    Host(&'a str, Option<usize>),
-    Unknown(Option<usize>),
-    Command(usize),
-}
-
-impl Rules {
-    /// What the rules say about a tool call.
-    pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
-        let asked = FoldedCall::new(call, &self.arguments);
-        let mut positions = Vec::new();
-        self.index.call_candidates(call, &asked.subject, |position| positions.push(position));
-        positions.sort_unstable();
-        positions.dedup();
-        self.find_call_among(&asked, &positions)
-    }
-
-    /// What the rules at these positions say, and the shipped ones.
-    fn find_call_among(&self, asked: &FoldedCall<'_>, positions: &[usize]) -> RuleFinding {
-        let rules = || positions.iter().filter_map(|position| self.rules.get(*position));
-        let mut found = RuleFinding::default();
-        for rule in rules().filter(|rule| rule.then != Then::Allow) {
-            if asked.may_match(rule) {
-                found.add(rule.then, &rule.id);
-            }
-        }
-        let allowing: Vec<&Rule> =
-            rules().filter(|rule| rule.then == Then::Allow && rule.says_something && asked.names(rule)).collect();
-        self.find_shipped(asked, &allowing, &mut found);
-        for rule in &allowing {
-            let commands = (0..asked.call.commands.len()).filter(|at| asked.allows(rule, Item::Command(*at)));
-            let before = found.known_commands.len();
-            if rule.command.is_some() {
-                found.known_commands.extend(commands);
-            }
-            if found.known_commands.len() > before || asked.knows_all(rule) {
-                found.allowed.push(rule.id.clone());
-                found.add(Then::Allow, &rule.id);
-            }
-        }
-        found.finish()
-    }
-
-    /// Whatever the shipped rules ask, unless a rule of the operator answered it for that very thing.
-    fn find_shipped(&self, asked: &FoldedCall<'_>, allowing: &[&Rule], found: &mut RuleFinding) {
-        let lifted =
-            |id: &str, item: Item<'_>| allowing.iter().any(|rule| rule.lifts.contains(&id) && asked.allows(rule, item));
-        for (path, source) in asked.paths.iter().zip(&asked.call.paths) {
-            let is_own = |path: &str| {
-                let removes = || source.removes && asked.own_there.iter().any(|own| is_within(own, path));
-                asked.own.iter().chain(&self.own).any(|own| is_within(path, own)) || removes()
-            };
-            if path.as_deref().is_some_and(is_own) {
-                found.add(Then::Deny, SELF_RULE);
-            }
-            let is_above = |path: &str| asked.own_elsewhere.iter().any(|own| is_within(own, path));
-            if source.sweeps && path.as_deref().is_some_and(is_above) {
-                found.add(Then::Deny, SELF_RULE);
-            }
-            let item = path.as_deref().map_or(Item::Unknown(source.command), |path| Item::Path(path, source.command));
-            // Whoever reads all of it reads the environments of all processes.
-            let reads_processes = source.sweeps && path.as_deref().is_some_and(|path| is_within(path, "/proc"));
-            if reads_processes && !lifted(SECRETS_RULE, item) {
-                found.add(Then::Ask, SECRETS_RULE);
-            }
-            let is_armed = path.as_deref().is_some_and(|path| asked.armed.iter().any(|place| is_within(path, place)));
-            if source.writes && is_armed && !lifted(ARMS_RULE, item) {
-                found.add(Then::Ask, ARMS_RULE);
-            }
-            let concerns: Vec<Concern> = match path.as_deref() {
-                Some(path) => {
-                    let counts = |concern: &Concern| *concern != Concern::Secret || !is_example(path);
-                    guarding(path, true).map(|place| place.concern).filter(counts).collect()
-                }
-                None => Concern::ALL.to_vec(),
-            };
-            for concern in concerns.into_iter().filter(|concern| source.writes || *concern != Concern::RunsLater) {
-                let (id, then) = rule_about(concern);
-                if !lifted(id, item) {
-                    // What may lead anywhere may lead to ourselves, but most of it does not: a person has to look.
-                    found.add(if path.is_some() { then } else { Then::Ask }, id);
-                }
-            }
-        }
-        if asked.call.commands.iter().any(|words| steers_interlock(words)) {
-            found.add(Then::Deny, SELF_RULE);
-        }
-        for (host, reached) in asked.hosts.iter().zip(&asked.call.hosts) {
-            let listed = match host.as_deref() {
-                Some(name) => {
-                    let item = Item::Host(name, reached.command);
-                    lifted(EGRESS, item) || allowing.iter().any(|rule| rule.host.is_some() && asked.allows(rule, item))
-                }
-                None => asked.call.is_registered || lifted(EGRESS, Item::Unknown(reached.command)),
-            };
-            if !listed {
-                found.add(Then::Ask, EGRESS);
-            }
-        }
-    }
-}
-
-/// A call with its texts folded.
-struct FoldedCall<'a> {
-    call: &'a CallSubject<'a>,
-    subject: Subject,
-    /// The paths of the call, in its order.
-    paths: Vec<Option<String>>,
-    /// Its hosts, in its order.
-    hosts: Vec<Option<String>>,
-    /// Those that are written.
-    written: Subject,
-    own: Vec<String>,
-    own_there: Vec<String>,
-    own_elsewhere: Vec<String>,
-    armed: Vec<String>,
-}
-
-impl<'a> FoldedCall<'a> {
-    fn new(call: &'a CallSubject<'a>, known: &std::collections::BTreeSet<String>) -> FoldedCall<'a> {
-        let paths: Vec<Option<String>> =
-            call.paths.iter().map(|touched| touched.path.as_deref().map(fold_case)).collect();
-        let text = |path: &Option<String>| path.clone().map_or(PathText::Unresolvable, PathText::Absolute);
-        let hosts: Vec<Option<String>> =
-            call.hosts.iter().map(|reached| reached.host.as_deref().map(str::to_lowercase)).collect();
-        let named = |host: &Option<String>| host.clone().unwrap_or_else(|| UNNAMED_HOST.to_owned());
-        let mut subject = Subject {
-            arguments: BTreeMap::new(),
-            paths: paths.iter().map(text).collect(),
-            hosts: hosts.iter().map(named).collect(),
-            commands: call.commands.to_vec(),
-            ..Subject::default()
+impl CallSubject<'_> {
+    /// As rules are matched with it. `known` are the arguments they ask about, `own` the places of this very server.
+    pub(super) fn subject(&self, known: &BTreeSet<String>, own: &[String]) -> Subject<'_> {
+        let path = |touched: &CallPath| TouchedPath {
+            text: touched.path.as_deref().map_or(PathText::Anywhere, |path| PathText::Resolved(fold_case(path))),
+            writes: touched.writes,
+            removes: touched.removes,
+            sweeps: touched.sweeps,
+            command: touched.command,
         };
+        let host = |reached: &CallHost| ReachedHost {
+            host: reached.host.as_deref().map_or_else(|| UNNAMED_HOST.to_owned(), str::to_lowercase),
+            command: reached.command,
+        };
+        let mut arguments = BTreeMap::new();
         if !known.is_empty() {
-            add_arguments(call.arguments, &mut String::new(), DEPTH_MAX, known, &mut subject.arguments);
+            add_arguments(self.arguments, &mut String::new(), DEPTH_MAX, known, &mut arguments);
         }
-        let written = paths.iter().zip(&call.paths).filter(|(_, touched)| touched.writes).map(|(path, _)| text(path));
-        let written = Subject { paths: written.collect(), ..Subject::default() };
         let fold = |places: &[String]| -> Vec<String> { places.iter().map(|place| fold_case(place)).collect() };
-        let (own, own_there) = (fold(call.own), fold(call.own_there));
-        let (own_elsewhere, armed) = (fold(call.own_elsewhere), fold(call.armed));
-        FoldedCall { call, subject, paths, hosts, written, own, own_there, own_elsewhere, armed }
-    }
-
-    /// Whether a rule is about this tool, or an effect of this call.
-    fn names(&self, rule: &Rule) -> bool {
-        match &rule.about {
-            About::Everything => true,
-            About::Tool(pattern, _) => pattern.matches(&self.call.names, self.call.mcp, rule.then),
-            About::Effect(effect) => self.call.effects.contains(effect),
-            About::Action(_) => false,
+        Subject {
+            identity: Identity::Call { names: &self.names, mcp: self.mcp, effects: self.effects },
+            arguments,
+            paths: self.paths.iter().map(path).collect(),
+            mentioned: BTreeSet::new(),
+            hosts: self.hosts.iter().map(host).collect(),
+            commands: self.commands.into(),
+            own: [fold(self.own), own.to_vec()].concat().into(),
+            own_if_removed: fold(self.own_there).into(),
+            own_if_swept: fold(self.own_elsewhere).into(),
+            armed: fold(self.armed),
+            is_resolved: true,
+            is_registered: self.is_registered,
         }
     }
-
-    /// Whether a rule may be about anything in the call.
-    fn may_match(&self, rule: &Rule) -> bool {
-        // A rule about what is written means the paths that are.
-        let writing = matches!(rule.about, About::Effect(Effect::Write | Effect::Destructive));
-        let conditions = if writing && rule.path.is_some() {
-            let paths = self.written.paths.clone();
-            let one = Subject {
-                paths,
-                arguments: self.subject.arguments.clone(),
-                hosts: self.subject.hosts.clone(),
-                commands: self.subject.commands.clone(),
-                ..Subject::default()
-            };
-            rule.matches(&one)
-        } else {
-            rule.matches(&self.subject)
-        };
-        conditions && self.names(rule)
-    }
-
-    /// Whether a rule that allows is certainly about one thing in the call. Its name was looked at already.
-    fn allows(&self, rule: &Rule, item: Item<'_>) -> bool {
-        let command = match item {
-            Item::Path(_, command) | Item::Host(_, command) | Item::Unknown(command) => command,
-            Item::Command(at) => Some(at),
-        };
-        let commanded = rule.command.as_ref().is_none_or(|pattern| {
-            command.and_then(|at| self.call.commands.get(at)).is_some_and(|words| pattern.covers(words))
-        });
-        let of_command = |other: Option<usize>| command.is_none() || other == command;
-        let path = rule.path.as_ref().is_none_or(|pattern| match item {
-            Item::Path(path, _) => pattern.matches(path),
-            Item::Host(..) | Item::Unknown(_) => false,
-            Item::Command(_) => {
-                let touched =
-                    self.paths.iter().zip(&self.call.paths).filter(|(_, touched)| of_command(touched.command));
-                matches_all(pattern, touched.map(|(path, _)| path))
-            }
-        });
-        let host = rule.host.as_ref().is_none_or(|pattern| match item {
-            Item::Host(host, _) => pattern.matches(host),
-            Item::Path(..) | Item::Unknown(_) => false,
-            Item::Command(_) => {
-                let reached =
-                    self.hosts.iter().zip(&self.call.hosts).filter(|(_, reached)| of_command(reached.command));
-                matches_all(pattern, reached.map(|(host, _)| host))
-            }
-        });
-        commanded && path && host && rule.meets_arguments(&self.subject, 0)
-    }
-
-    /// Whether a rule that allows is certainly about everything in the call that it could be about.
-    fn knows_all(&self, rule: &Rule) -> bool {
-        let (paths, hosts, commands) = (&self.paths, &self.hosts, self.call.commands);
-        rule.path.as_ref().is_none_or(|pattern| matches_all(pattern, paths.iter()))
-            && rule.host.as_ref().is_none_or(|pattern| matches_all(pattern, hosts.iter()))
-            && rule
-                .command
-                .as_ref()
-                .is_none_or(|pattern| !commands.is_empty() && commands.iter().all(|words| pattern.covers(words)))
-            && rule.meets_arguments(&self.subject, 0)
-    }
-}
-
-/// Whether there are texts, all known, and a pattern matches each.
-fn matches_all<'t>(pattern: &Pattern, texts: impl Iterator<Item = &'t Option<String>>) -> bool {
-    let mut texts = texts.peekable();
-    texts.peek().is_some() && texts.all(|text| text.as_deref().is_some_and(|text| pattern.matches(text)))
 }
 
 /// The scalar arguments that rules ask about, by dotted name; an item of an array has the name of the array.
@@ -302,7 +104,7 @@ fn add_arguments(
     value: &Json,
     name: &mut String,
     depth: u32,
-    known: &std::collections::BTreeSet<String>,
+    known: &BTreeSet<String>,
     found: &mut BTreeMap<String, Vec<String>>,
 ) {
     let Some(depth) = depth.checked_sub(1) else { return };
@@ -332,7 +134,8 @@ fn add_arguments(
 mod tests {
     use super::*;
     use crate::action::Registry;
-    use crate::rule::RuleSource;
+    use crate::rule::index::Via;
+    use crate::rule::{Rule, RuleSource, Rules, Then};
 
     const TOOLS: [&str; 7] = ["*", "Bash", "Re*", "mcp__git__*", "mcp__git__get_x", "mcp__*", "file_read"];
     const COMMANDS: [&str; 6] = ["git push *", "git *", "* --version", "npm run b*", "ls", "git push origin"];
@@ -427,7 +230,9 @@ mod tests {
                     is_registered: false,
                 };
                 let found = rules.find_call(&call);
-                let expected = rules.find_call_among(&FoldedCall::new(&call, &rules.arguments), &all);
+                let subject = call.subject(&rules.arguments, &[]);
+                let expected =
+                    rules.find_among(&subject, |consider| all.iter().for_each(|at| consider(*at, Via::Else)));
                 assert_eq!(found, expected, "{call:?} under {written:?}");
                 *verdicts.entry(found.then).or_insert(0_u32) += 1;
             }
@@ -470,9 +275,8 @@ mod tests {
             armed: &[],
             is_registered: false,
         };
-        let asked = FoldedCall::new(&call, &rules.arguments);
         let mut candidates = 0_u32;
-        rules.index.call_candidates(&call, &asked.subject, |_| candidates += 1);
+        rules.index.candidates(&call.subject(&rules.arguments, &[]), &mut |_, _| candidates += 1);
         assert!(candidates <= 6, "{candidates} of 10,000 rules were asked");
         assert_eq!(rules.find_call(&call).matched.len(), 3);
     }

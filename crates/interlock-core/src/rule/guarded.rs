@@ -1,25 +1,19 @@
 //! The rules that are always on: what they say about guarded places.
 
-use std::collections::BTreeSet;
-
+use super::Then;
 use super::pattern::fold_case;
-use super::subject::{PathText, Subject};
-use super::{RuleFinding, Then};
-use crate::places::{Concern, guarding, is_within};
+use crate::places::Concern;
 
 /// The name of what asks about hosts that are not listed.
 pub(super) const EGRESS: &str = "egress";
 /// The name of what asks about files whose contents open other doors.
-pub(super) const SECRETS_RULE: &str = "secrets";
+const SECRETS_RULE: &str = "secrets";
 /// The name of what asks about writing what runs later.
-pub(super) const ARMS_RULE: &str = "arms";
+const ARMS_RULE: &str = "arms";
 /// The name of what refuses to touch Interlock itself.
 pub const SELF_RULE: &str = "self";
 /// What a rule of an operator can answer beforehand.
 pub(super) const LIFTABLE: [&str; 3] = [SECRETS_RULE, ARMS_RULE, EGRESS];
-
-/// The actions that write files.
-const WRITES: [&str; 2] = ["file_write", "file_delete"];
 
 /// The name of the rule about such places, and what it says.
 pub(super) fn rule_about(concern: Concern) -> (&'static str, Then) {
@@ -27,42 +21,6 @@ pub(super) fn rule_about(concern: Concern) -> (&'static str, Then) {
         Concern::Secret => (SECRETS_RULE, Then::Ask),
         Concern::RunsLater => (ARMS_RULE, Then::Ask),
         Concern::Own => (SELF_RULE, Then::Deny),
-    }
-}
-
-/// What these rules say about an action. `own` are the places of this very server.
-pub(super) fn find(identity: &str, subject: &Subject, own: &[String], found: &mut RuleFinding) {
-    let writes = WRITES.contains(&identity);
-    let mut concerns = BTreeSet::new();
-    let certain = subject.paths.iter().map(|path| (path, *path != PathText::Anywhere));
-    for (path, is_certain) in certain.chain(subject.mentioned.iter().map(|path| (path, false))) {
-        let mut counts = |concern: Concern| {
-            if concern != Concern::RunsLater || writes || subject.written.contains(path) {
-                concerns.insert((concern, is_certain));
-            }
-        };
-        let (text, is_place) = match path {
-            PathText::Unresolvable | PathText::Anywhere => {
-                Concern::ALL.into_iter().for_each(counts);
-                continue;
-            }
-            // A relative path counts as if it began at the root: where it leads is not known here.
-            PathText::Absolute(text) | PathText::Floating(text) => (text, true),
-            PathText::Word(text) => (text, false),
-        };
-        guarding(text, is_place).for_each(|place| counts(place.concern));
-        let holds_own = || subject.taken_whole.contains(path) && own.iter().any(|own| is_within(own, text));
-        if is_place && (own.iter().any(|own| is_within(text, own)) || holds_own()) {
-            counts(Concern::Own);
-        }
-    }
-    if subject.commands.iter().any(|words| steers_interlock(words)) {
-        concerns.insert((Concern::Own, true));
-    }
-    for (concern, is_certain) in concerns {
-        let (id, then) = rule_about(concern);
-        // What is only spoken of, or may lead anywhere, mostly does not lead to us: a person has to look.
-        found.add(if is_certain { then } else { then.min(Then::Ask) }, id);
     }
 }
 

@@ -3,10 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::call::CallSubject;
 use super::name::{self, ToolPattern};
-use super::pattern::{Pattern, fold_case};
-use super::subject::{PathText, Subject, UNREADABLE_HOST};
+use super::pattern::Pattern;
+use super::subject::{Identity, PathText, ReachedHost, Subject, TouchedPath, UNREADABLE_HOST};
 use super::{About, Rule};
 use crate::call::Effect;
 
@@ -45,31 +44,25 @@ impl RuleIndex {
         }
     }
 
-    /// The rules about an action with this name.
-    pub(super) fn for_action<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Index> {
-        let mut tools = Vec::new();
-        self.by_tool.candidates(&fold_case(name), |at| tools.push(at));
-        // A plain name is found among the registered ones.
-        let is_pattern = |(tool, _): &&(ToolPattern, Index)| tool.text.contains('*') && tool.matches_name(name);
-        let tools: Vec<&Index> = self.tools_at(tools).filter(is_pattern).map(|(_, index)| index).collect();
-        self.by_action.get(name).into_iter().chain([&self.anything]).chain(tools)
-    }
-
-    /// Calls back with every rule that may be about a call, some more than once.
-    pub(super) fn call_candidates(&self, call: &CallSubject<'_>, subject: &Subject, mut found: impl FnMut(usize)) {
-        let mut tools = Vec::new();
-        name::look_up(&self.by_tool, &call.names, call.mcp, |at| tools.push(at));
-        let tools = self.tools_at(tools).map(|(_, index)| index);
-        let effects = call.effects.iter().filter_map(|effect| self.by_effect.get(effect));
-        for index in tools.chain(effects).chain([&self.anything]) {
-            index.candidates(subject, |position, _| found(position));
+    /// Calls back with every rule that may match, some more than once, and with what it was found by.
+    pub(super) fn candidates(&self, subject: &Subject<'_>, found: &mut dyn FnMut(usize, Via<'_>)) {
+        let mut tools = BTreeSet::new();
+        let mut note = |at| tools.extend([at]);
+        let (action, effects): (_, &[Effect]) = match subject.identity {
+            Identity::Action(name) => {
+                name::look_up(&self.by_tool, &[name], None, &mut note);
+                (self.by_action.get(name), &[])
+            }
+            Identity::Call { names, mcp, effects } => {
+                name::look_up(&self.by_tool, names, mcp, &mut note);
+                (None, effects)
+            }
+        };
+        let tools = tools.into_iter().filter_map(|at| self.tools.get(at)).map(|(_, index)| index);
+        let effects = effects.iter().filter_map(|effect| self.by_effect.get(effect));
+        for index in action.into_iter().chain(tools).chain(effects).chain([&self.anything]) {
+            index.candidates(subject, found);
         }
-    }
-
-    fn tools_at(&self, mut positions: Vec<usize>) -> impl Iterator<Item = &(ToolPattern, Index)> {
-        positions.sort_unstable();
-        positions.dedup();
-        positions.into_iter().filter_map(|at| self.tools.get(at))
     }
 }
 
@@ -98,9 +91,9 @@ pub(super) struct Index {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Via<'a> {
     /// Its only condition may be met by this path.
-    Path(&'a PathText),
+    Path(&'a TouchedPath),
     /// The same of a path that is only spoken of.
-    Mention(&'a PathText),
+    Mention(&'a TouchedPath),
     /// Its condition on hosts may be met by this one.
     Host(&'a str),
     /// Its first condition on arguments may be met by this value.
@@ -145,11 +138,10 @@ impl Index {
         }
     }
 
-    /// Calls back with every rule that may match, some more than once, and with what it was found by.
-    pub(super) fn candidates(&self, subject: &Subject, mut found: impl FnMut(usize, Via<'_>)) {
+    fn candidates(&self, subject: &Subject<'_>, found: &mut dyn FnMut(usize, Via<'_>)) {
         let mut all = |positions: &[usize], via| positions.iter().for_each(|position| found(*position, via));
         all(&self.unconditional, Via::Else);
-        for words in &subject.commands {
+        for words in subject.commands.iter() {
             if words.iter().any(Option::is_none) {
                 all(&self.with_command, Via::Else);
                 continue;
@@ -159,17 +151,17 @@ impl Index {
                 all(self.by_word.get(word).map_or(&[], Vec::as_slice), Via::Else);
             }
         }
-        for host in &subject.hosts {
+        for ReachedHost { host, .. } in &subject.hosts {
             if host == UNREADABLE_HOST {
                 self.with_host.iter().for_each(|position| found(*position, Via::Host(host)));
             }
             self.by_host.candidates(host, |position| found(position, Via::Host(host)));
         }
         for path in &subject.paths {
-            self.path_candidates(path, |position| found(position, Via::Path(path)));
+            self.path_candidates(&path.text, |position| found(position, Via::Path(path)));
         }
         for path in &subject.mentioned {
-            self.path_candidates(path, |position| found(position, Via::Mention(path)));
+            self.path_candidates(&path.text, |position| found(position, Via::Mention(path)));
         }
         for (name, values) in &subject.arguments {
             let Some(texts) = self.by_argument.get(name) else { continue };
@@ -186,7 +178,7 @@ impl Index {
                 self.with_anchored_path.iter().copied().for_each(&mut found);
                 text
             }
-            PathText::Absolute(text) | PathText::Word(text) => text,
+            PathText::Resolved(text) | PathText::Absolute(text) | PathText::Word(text) => text,
         };
         self.by_path.candidates(text, &mut found);
         // A pattern that ends in `/**` also matches the directory itself, so it is looked for with a slash, too.

@@ -10,6 +10,7 @@ mod call;
 mod command;
 mod guarded;
 mod index;
+mod matcher;
 mod name;
 mod pattern;
 mod subject;
@@ -21,11 +22,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use crate::call::Effect;
-use guarded::{EGRESS, LIFTABLE};
-use index::{RuleIndex, Texts, Via};
+use guarded::LIFTABLE;
+use index::{RuleIndex, Texts};
 use name::ToolPattern;
 use pattern::PatternError;
-use subject::{ActionReader, LINES_MAX, PathText, Subject, UNNAMED_HOST, UNREADABLE_HOST, fold_name, fold_value};
+use subject::{ActionReader, Identity, LINES_MAX, Subject, fold_name, fold_value};
 
 pub(crate) use pattern::{Pattern, Separator, fold_case};
 pub(crate) use subject::Language;
@@ -174,15 +175,17 @@ enum About {
 }
 
 impl About {
-    /// Whether it is about an action with this identity.
-    fn is_action(&self, identity: &str) -> bool {
-        match self {
-            About::Everything => true,
-            About::Action(name) => name == identity,
-            About::Tool(pattern, registered) => {
+    /// Whether a rule with this verdict is about such an action, or such a call.
+    fn is_about(&self, identity: &Identity<'_>, then: Then) -> bool {
+        match (self, identity) {
+            (About::Everything, _) => true,
+            (About::Action(name), Identity::Action(identity)) => name == identity,
+            (About::Tool(pattern, registered), Identity::Action(identity)) => {
                 registered.as_deref() == Some(identity) || pattern.matches_name(identity)
             }
-            About::Effect(_) => false,
+            (About::Tool(pattern, _), Identity::Call { names, mcp, .. }) => pattern.matches(names, *mcp, then),
+            (About::Effect(effect), Identity::Call { effects, .. }) => effects.contains(effect),
+            (About::Action(_), Identity::Call { .. }) | (About::Effect(_), Identity::Action(_)) => false,
         }
     }
 }
@@ -224,7 +227,7 @@ impl Rules {
         let rule = Rule::load(source, number, registry)?;
         self.arguments.extend(rule.args.iter().map(|(name, _)| name.clone()));
         let position = self.rules.len();
-        if let (Then::Allow, Some(host), None) = (rule.then, &rule.host, &rule.command) {
+        if let (Then::Allow, Some(host)) = (rule.then, &rule.host) {
             self.listed_hosts.insert(host, position);
         }
         self.index.insert(&rule, position);
@@ -240,52 +243,14 @@ impl Rules {
         action: &ActionText<'_>,
         read_line: &mut dyn FnMut(&str) -> CommandLine,
     ) -> RuleFinding {
-        let calls_out = identity == "api_call";
-        let (known, lines_left) = (&self.arguments, LINES_MAX);
+        let (calls_out, known, lines_left) = (identity == "api_call", &self.arguments, LINES_MAX);
         let mut reader = ActionReader { language, calls_out, known, read_line, lines_left };
-        let subject = Subject::read(action, &mut reader);
-        let mut found = RuleFinding::default();
-        // Each rule is looked at once for each thing that may meet it, and no more once it is met.
-        let mut settled = BTreeSet::new();
-        for index in self.index.for_action(identity) {
-            index.candidates(&subject, |position, via| {
-                // That an operator knows a command allows nothing here.
-                let counts = |rule: &&Rule| rule.command.is_none() || rule.then != Then::Allow;
-                let Some(rule) = self.rules.get(position).filter(counts) else { return };
-                if settled.contains(&position) || !rule.is_met(via, &subject) {
-                    return;
-                }
-                if matches!(via, Via::Mention(_)) {
-                    found.add(rule.then.min(Then::Ask), &rule.id);
-                } else {
-                    found.add(rule.then, &rule.id);
-                    settled.insert(position);
-                }
-            });
-        }
-        guarded::find(identity, &subject, &self.own, &mut found);
-        // Listed by a rule that is about this action and this very host, not by one that matches another host beside it.
-        let mut holds = BTreeMap::new();
-        let mut is_listed = |host: &str| {
-            let mut listed = false;
-            if host == UNREADABLE_HOST || host == UNNAMED_HOST {
-                return false;
-            }
-            self.listed_hosts.candidates(host, |position| {
-                listed |= self.rules.get(position).is_some_and(|rule| {
-                    rule.host.as_ref().is_some_and(|pattern| pattern.matches(host))
-                        && *holds.entry(position).or_insert_with(|| {
-                            let rest = rule.meets_arguments(&subject, 0) && rule.meets_paths(&subject);
-                            rule.about.is_action(identity) && rest
-                        })
-                });
-            });
-            listed
-        };
-        if subject.hosts.iter().any(|host| !is_listed(host)) {
-            found.add(Then::Ask, EGRESS);
-        }
-        found.finish()
+        self.find_in(&Subject::of_action(identity, action, &mut reader, &self.own))
+    }
+
+    /// What the rules say about a tool call.
+    pub fn find_call(&self, call: &CallSubject<'_>) -> RuleFinding {
+        self.find_in(&call.subject(&self.arguments, &self.own))
     }
 }
 
@@ -362,70 +327,6 @@ impl Rule {
         }
         Ok(Rule { id, about, then: source.then, args, path, host, command, lifts, says_something })
     }
-
-    /// Whether a rule that was found by one of its conditions is met, that one by what it was found by.
-    fn is_met(&self, via: Via<'_>, subject: &Subject) -> bool {
-        match via {
-            Via::Path(path) | Via::Mention(path) => self.path.as_ref().is_some_and(|pattern| meets_path(pattern, path)),
-            Via::Host(host) => {
-                self.host.as_ref().is_some_and(|pattern| self.meets_host(pattern, host)) && self.meets_paths(subject)
-            }
-            Via::Value(value) => {
-                self.args.first().is_some_and(|(_, pattern)| pattern.matches(value))
-                    && self.meets_arguments(subject, 1)
-                    && self.meets_paths(subject)
-                    && self.meets_hosts(subject)
-            }
-            Via::Else => self.matches(subject),
-        }
-    }
-
-    fn matches(&self, subject: &Subject) -> bool {
-        self.meets_commands(subject)
-            && self.meets_arguments(subject, 0)
-            && self.meets_paths(subject)
-            && self.meets_hosts(subject)
-    }
-
-    /// Whether a command may be the one it is about. Who is found by another condition has none on commands.
-    fn meets_commands(&self, subject: &Subject) -> bool {
-        self.command.as_ref().is_none_or(|pattern| subject.commands.iter().any(|words| pattern.may_be(words)))
-    }
-
-    /// Whether the conditions on arguments are met, from this one on: by any value, and for a rule that allows by all.
-    fn meets_arguments(&self, subject: &Subject, first: usize) -> bool {
-        self.args.iter().skip(first).all(|(name, pattern)| {
-            let mut values = subject.arguments.get(name).into_iter().flatten().peekable();
-            match self.then {
-                Then::Allow => values.peek().is_some() && values.all(|value| pattern.matches(value)),
-                Then::Ask | Then::Deny => values.any(|value| pattern.matches(value)),
-            }
-        })
-    }
-
-    fn meets_paths(&self, subject: &Subject) -> bool {
-        let paths = || subject.paths.iter().chain(&subject.mentioned);
-        self.path.as_ref().is_none_or(|pattern| paths().any(|path| meets_path(pattern, path)))
-    }
-
-    fn meets_hosts(&self, subject: &Subject) -> bool {
-        self.host.as_ref().is_none_or(|pattern| subject.hosts.iter().any(|host| self.meets_host(pattern, host)))
-    }
-
-    /// A host that nobody can read for certain may be the one a rule objects to, and is none that one allows.
-    fn meets_host(&self, pattern: &Pattern, host: &str) -> bool {
-        if host == UNREADABLE_HOST { self.then != Then::Allow } else { pattern.matches(host) }
-    }
-}
-
-fn meets_path(pattern: &Pattern, path: &PathText) -> bool {
-    match path {
-        PathText::Unresolvable | PathText::Anywhere => true,
-        PathText::Absolute(path) => pattern.matches(path),
-        // Its base is not known here, so a rule about a place on the disk may be about it.
-        PathText::Floating(path) => pattern.is_anchored() || pattern.matches(path),
-        PathText::Word(path) => !pattern.is_anchored() && pattern.matches(path),
-    }
 }
 
 impl About {
@@ -498,16 +399,12 @@ mod tests {
                 let (language, known) = (Language::Words, &rules.arguments);
                 let mut reader =
                     ActionReader { language, calls_out: false, known, read_line: &mut none, lines_left: LINES_MAX };
-                let subject = Subject::read(&action, &mut reader);
+                let subject = Subject::of_action("file_read", &action, &mut reader, &[]);
                 if !subject.hosts.is_empty() {
                     continue; // `egress` asks too, which is not the index's doing.
                 }
-                let about = |rule: &&Rule| rule.about.is_action("file_read");
-                let all = rules.rules.iter().filter(about).filter(|rule| rule.matches(&subject));
-                let mut expected = RuleFinding::default();
-                all.for_each(|rule| expected.add(rule.then, &rule.id));
-                guarded::find("file_read", &subject, &[], &mut expected);
-                let expected = expected.finish();
+                let all = 0..rules.rules.len();
+                let expected = rules.find_among(&subject, |consider| all.for_each(|at| consider(at, index::Via::Else)));
                 assert_eq!(rules.find("file_read", language, &action, &mut none), expected, "{path} under {written:?}");
                 matched = matched.saturating_add(u32::from(expected.then.is_some()));
             }
@@ -553,7 +450,7 @@ mod tests {
         let most = list(60_000, &|number| format!("/other/{number}"));
         assert!(found(&rules, "send_email", &most).matched.iter().any(|id| id == "rule-1"));
         let most = list(30_000, &|number| format!("https://a{number}.good.example/"));
-        assert_eq!(found(&rules, "send_email", &most).matched, [EGRESS]);
+        assert_eq!(found(&rules, "send_email", &most).matched, [guarded::EGRESS]);
     }
 
     /// A path that no system opens is none, unless it is shorter once it is resolved.

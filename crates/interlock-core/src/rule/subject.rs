@@ -3,12 +3,15 @@
 //! An action names a path or a host in many ways, and what is overlooked is let through. So every string counts that
 //! could be one, keys of objects included; what cannot be read for certain is taken for what a rule would object to.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::call::CallPath;
 use super::command::{CommandLine, shell_quoted};
 use super::pattern::fold_case;
 use super::{address, argument};
 use crate::action::ActionText;
+use crate::call::{Effect, McpTool};
 use crate::field_names::{Meaning, holds_path_or_address, may_hold};
 use crate::json::{self, Content, Value};
 
@@ -27,28 +30,96 @@ pub(super) const UNREADABLE_HOST: &str = "\u{1}";
 /// Stands for a host that a call reaches without naming it; no rule lists it.
 pub(super) const UNNAMED_HOST: &str = "\u{2}";
 
-/// Everything in an action that a rule may ask about.
-#[derive(Debug, Default)]
-pub(super) struct Subject {
+/// Everything in an action or a call that a rule may ask about, and how the door at which it was handed in knows it.
+#[derive(Debug)]
+pub(super) struct Subject<'a> {
+    pub(super) identity: Identity<'a>,
     /// The scalar parameters that rules know, by dotted name; an item of an array has the name of the array.
     pub(super) arguments: BTreeMap<String, Vec<String>>,
-    pub(super) paths: BTreeSet<PathText>,
+    pub(super) paths: BTreeSet<TouchedPath>,
     /// Paths that a sentence or a list speaks of. Whether they are touched nobody knows, so whatever a rule says of them,
     /// a person has to look.
-    pub(super) mentioned: BTreeSet<PathText>,
-    /// Those of the paths that a command line writes, or may.
-    pub(super) written: BTreeSet<PathText>,
-    /// Those of the paths that a command line takes away, or reads, with all that is in them.
-    pub(super) taken_whole: BTreeSet<PathText>,
-    /// In lower case.
-    pub(super) hosts: BTreeSet<String>,
+    pub(super) mentioned: BTreeSet<TouchedPath>,
+    pub(super) hosts: BTreeSet<ReachedHost>,
     /// The words of simple commands; `None` where a word is not known.
-    pub(super) commands: Vec<Vec<Option<String>>>,
+    pub(super) commands: Cow<'a, [Vec<Option<String>>]>,
+    /// Places that are Interlock's own, in lower case like those that follow.
+    pub(super) own: Cow<'a, [String]>,
+    /// Those of them that go with what is above them when that is taken away.
+    pub(super) own_if_removed: Cow<'a, [String]>,
+    /// Those of them that are read with what is above them.
+    pub(super) own_if_swept: Cow<'a, [String]>,
+    /// Directories in which everything runs later.
+    pub(super) armed: Vec<String>,
+    /// All of it is known as the machine has it: links are followed, and each thing belongs to its command.
+    pub(super) is_resolved: bool,
+    /// That it reaches hosts nobody can name is known.
+    pub(super) is_registered: bool,
+}
+
+/// What rules are compared with by what they are about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Identity<'a> {
+    /// An action, by the name it is registered under.
+    Action(&'a str),
+    /// A tool call.
+    Call {
+        /// The tool as its host names it, and its family.
+        names: &'a [&'a str],
+        /// Server and tool, if it is one of MCP.
+        mcp: Option<&'a McpTool>,
+        /// What the call does.
+        effects: &'a [Effect],
+    },
+}
+
+impl Identity<'_> {
+    /// Whether whatever it names may be written. Of a call each path says that for itself.
+    pub(super) fn writes(&self) -> bool {
+        matches!(self, Identity::Action("file_write" | "file_delete"))
+    }
+}
+
+/// A path that an action or a call touches, or may.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct TouchedPath {
+    pub(super) text: PathText,
+    pub(super) writes: bool,
+    /// It is taken away, moved or changed with all that is in it.
+    pub(super) removes: bool,
+    /// All that is in it is read.
+    pub(super) sweeps: bool,
+    /// The command that touches it, by its position among the commands.
+    pub(super) command: Option<usize>,
+}
+
+impl TouchedPath {
+    fn named(text: PathText) -> TouchedPath {
+        TouchedPath { text, writes: false, removes: false, sweeps: false, command: None }
+    }
+}
+
+/// A host that an action or a call reaches.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ReachedHost {
+    /// In lower case.
+    pub(super) host: String,
+    /// The command that reaches it, by its position among the commands.
+    pub(super) command: Option<usize>,
+}
+
+impl ReachedHost {
+    /// Its name, if it has one that all read alike.
+    pub(super) fn name(&self) -> Option<&str> {
+        Some(self.host.as_str()).filter(|host| *host != UNREADABLE_HOST && *host != UNNAMED_HOST)
+    }
 }
 
 /// A path as far as it can be known here. Case is folded.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum PathText {
+    /// Written out from the root, as the machine has it: links are followed.
+    Resolved(String),
     /// Written out from the root.
     Absolute(String),
     /// Its base is not known, or `..` leads through what may be a link; this is how it ends.
@@ -91,13 +162,38 @@ pub(super) struct ActionReader<'a> {
     pub(super) lines_left: usize,
 }
 
-impl Subject {
-    pub(super) fn read(action: &ActionText<'_>, reader: &mut ActionReader<'_>) -> Subject {
-        let mut subject = Subject::default();
+impl<'a> Subject<'a> {
+    /// An action. `own` are the places of this very server.
+    pub(super) fn of_action(
+        identity: &'a str,
+        action: &ActionText<'_>,
+        reader: &mut ActionReader<'_>,
+        own: &'a [String],
+    ) -> Subject<'a> {
+        let own = Cow::Borrowed(own);
+        let mut subject = Subject {
+            identity: Identity::Action(identity),
+            arguments: BTreeMap::new(),
+            paths: BTreeSet::new(),
+            mentioned: BTreeSet::new(),
+            hosts: BTreeSet::new(),
+            commands: Cow::Borrowed(&[]),
+            own_if_removed: own.clone(),
+            own_if_swept: own.clone(),
+            own,
+            armed: Vec::new(),
+            is_resolved: false,
+            is_registered: false,
+        };
+        subject.read(action, reader);
+        subject
+    }
+
+    fn read(&mut self, action: &ActionText<'_>, reader: &mut ActionReader<'_>) {
         let target = if reader.calls_out { "url" } else { "path" };
         if let Some(text) = action.target.and_then(|text| text.as_str()) {
-            subject.add_text(reader, target, text.text());
-            subject.add_argument(reader, "target", || text.text().to_owned());
+            self.add_text(reader, target, text.text());
+            self.add_argument(reader, "target", || text.text().to_owned());
         }
         for (name, text) in [("query", action.query), ("code", action.code)] {
             let Some(text) = text.and_then(|text| text.as_str()) else { continue };
@@ -105,39 +201,38 @@ impl Subject {
                 Language::Words => {
                     // What the tool does with it nobody knows.
                     if name == "code" {
-                        subject.add_line(reader, text.text());
-                        subject.add_program(text.text());
+                        self.add_line(reader, text.text());
+                        self.add_program(text.text());
                     } else {
-                        subject.add_text(reader, "", text.text());
+                        self.add_text(reader, "", text.text());
                     }
-                    subject.add_argument(reader, name, || text.text().to_owned());
+                    self.add_argument(reader, name, || text.text().to_owned());
                 }
-                Language::CommandLine => subject.add_line(reader, text.text()),
+                Language::CommandLine => self.add_line(reader, text.text()),
                 Language::Program => {
-                    subject.add_line(reader, text.text());
-                    subject.add_program(text.text());
+                    self.add_line(reader, text.text());
+                    self.add_program(text.text());
                 }
-                Language::Statement => mentioned_in(text.text(), |path| subject.add_path(path)),
+                Language::Statement => mentioned_in(text.text(), |path| self.add_path(path)),
                 Language::Claim => {}
             }
         }
         if let Some(parameters) = action.parameters {
-            subject.add_value(reader, &mut String::new(), "", parameters);
+            self.add_value(reader, &mut String::new(), "", parameters);
         }
-        subject.bound();
-        subject
+        self.bound();
     }
 
     /// Whoever names very many may name any, and nobody has to look at each.
     fn bound(&mut self) {
-        if self.paths.len() > NAMED_LEN_MAX {
-            self.paths = [PathText::Anywhere].into();
-        }
-        if self.mentioned.len() > NAMED_LEN_MAX {
-            self.mentioned = [PathText::Anywhere].into();
+        for paths in [&mut self.paths, &mut self.mentioned] {
+            if paths.len() > NAMED_LEN_MAX {
+                let writes = paths.iter().any(|path| path.writes);
+                *paths = [TouchedPath { writes, ..TouchedPath::named(PathText::Anywhere) }].into();
+            }
         }
         if self.hosts.len() > NAMED_LEN_MAX {
-            self.hosts = [UNREADABLE_HOST.to_owned()].into();
+            self.hosts = [ReachedHost { host: UNREADABLE_HOST.to_owned(), command: None }].into();
         }
     }
 
@@ -202,11 +297,7 @@ impl Subject {
         }
         self.add_hosts(text, is_address);
         if expected || !is_address {
-            mentioned_in(text, |path| {
-                if self.mentioned.len() <= NAMED_LEN_MAX {
-                    self.mentioned.insert(path);
-                }
-            });
+            mentioned_in(text, |path| add_to(&mut self.mentioned, TouchedPath::named(path)));
         }
         // What has a scheme is an address; what only looks like one may be a path all the same.
         if text.contains("://") && !text.trim_start().to_ascii_lowercase().starts_with("file:") {
@@ -221,9 +312,11 @@ impl Subject {
     }
 
     fn add_path(&mut self, path: PathText) {
-        if self.paths.len() <= NAMED_LEN_MAX {
-            self.paths.insert(path);
-        }
+        add_to(&mut self.paths, TouchedPath::named(path));
+    }
+
+    fn add_host(&mut self, host: String) {
+        add_to(&mut self.hosts, ReachedHost { host, command: None });
     }
 
     /// What a command line names, as the shell's grammar reads it. What that does not understand is read as a program.
@@ -237,19 +330,15 @@ impl Subject {
         };
         for touched in line.paths {
             let paths = touched.path.as_deref().map_or_else(|| vec![PathText::Anywhere], PathText::all_of_word);
-            for path in paths {
-                if touched.writes && self.written.len() <= NAMED_LEN_MAX {
-                    self.written.insert(path.clone());
-                }
-                if (touched.removes || touched.sweeps) && self.taken_whole.len() <= NAMED_LEN_MAX {
-                    self.taken_whole.insert(path.clone());
-                }
-                self.add_path(path);
+            let CallPath { writes, removes, sweeps, .. } = touched;
+            for text in paths {
+                add_to(&mut self.paths, TouchedPath { writes, removes, sweeps, ..TouchedPath::named(text) });
             }
         }
-        let hosts = line.hosts.into_iter().map(|reached| reached.host.unwrap_or_else(|| UNNAMED_HOST.to_owned()));
-        self.hosts.extend(hosts);
-        self.commands.extend(line.commands);
+        for reached in line.hosts {
+            self.add_host(reached.host.unwrap_or_else(|| UNNAMED_HOST.to_owned()));
+        }
+        self.commands.to_mut().extend(line.commands);
         if !line.is_understood {
             self.add_program(text);
         }
@@ -279,20 +368,23 @@ impl Subject {
 
     /// Every address in a text; the whole of it where an address is expected.
     fn add_hosts(&mut self, text: &str, expected: bool) {
-        address::hosts_in(text, expected, |host| {
-            if self.hosts.len() <= NAMED_LEN_MAX {
-                self.hosts.insert(host.unwrap_or_else(|| UNREADABLE_HOST.to_owned()));
-            }
-        });
+        address::hosts_in(text, expected, |host| self.add_host(host.unwrap_or_else(|| UNREADABLE_HOST.to_owned())));
     }
 }
 
 /// The hosts that a text names; all of it is an address where one is expected. `None` is a host that two readers could
 /// read differently.
 pub fn hosts_in(text: &str, expected: bool) -> Vec<Option<String>> {
-    let mut subject = Subject::default();
-    subject.add_hosts(text, expected);
-    subject.hosts.into_iter().map(|host| (host != UNREADABLE_HOST).then_some(host)).collect()
+    let mut hosts = BTreeSet::new();
+    address::hosts_in(text, expected, |host| add_to(&mut hosts, host));
+    hosts.into_iter().collect()
+}
+
+/// Adds what is named to what was named before, until there is more than anybody looks at.
+fn add_to<T: Ord>(named: &mut BTreeSet<T>, one: T) {
+    if named.len() <= NAMED_LEN_MAX {
+        named.insert(one);
+    }
 }
 
 /// Values are compared as careless readers do: without case and blanks around them, numbers by their value.
@@ -370,7 +462,19 @@ impl PathText {
     fn into_word(self) -> PathText {
         match self {
             PathText::Absolute(path) | PathText::Floating(path) => PathText::Word(path),
-            other @ (PathText::Word(_) | PathText::Unresolvable | PathText::Anywhere) => other,
+            other @ (PathText::Resolved(_) | PathText::Word(_) | PathText::Unresolvable | PathText::Anywhere) => other,
+        }
+    }
+
+    /// It, if it is known as the machine has it.
+    pub(super) fn resolved(&self) -> Option<&str> {
+        match self {
+            PathText::Resolved(path) => Some(path),
+            PathText::Absolute(_)
+            | PathText::Floating(_)
+            | PathText::Word(_)
+            | PathText::Unresolvable
+            | PathText::Anywhere => None,
         }
     }
 

@@ -29,7 +29,7 @@ const FILES_COUNTED_MAX: u32 = 255;
 
 /// Why the machine says no.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
+pub struct MachineRefusal {
     /// For machines.
     pub code: Code,
     /// For the agent: what is wrong, and what it could do.
@@ -38,8 +38,8 @@ pub struct Refusal {
     pub unmet: Vec<String>,
 }
 
-fn refused(code: Code, message: impl Into<String>) -> Refusal {
-    Refusal { code, message: message.into(), unmet: Vec::new() }
+fn refused(code: Code, message: impl Into<String>) -> MachineRefusal {
+    MachineRefusal { code, message: message.into(), unmet: Vec::new() }
 }
 
 /// What the machine has to know of a call.
@@ -62,7 +62,12 @@ pub struct CallAsked<'a> {
 }
 
 /// Whether a call may be made in the state a run is in.
-pub fn check_call(workflow: &Workflow, position: &Position, call: &CallAsked<'_>, now: Millis) -> Result<(), Refusal> {
+pub fn check_call(
+    workflow: &Workflow,
+    position: &Position,
+    call: &CallAsked<'_>,
+    now: Millis,
+) -> Result<(), MachineRefusal> {
     let Some(state) = state_of(workflow, position) else {
         return Err(refused(Code::WorkflowTool, "the run is in a state its workflow does not have"));
     };
@@ -91,7 +96,7 @@ pub fn check_call(workflow: &Workflow, position: &Position, call: &CallAsked<'_>
     check_limits(state, position, call)
 }
 
-fn check_parked(parked: &Parked, call: &CallAsked<'_>) -> Result<(), Refusal> {
+fn check_parked(parked: &Parked, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
     let reads = matches!(call.family, Some(Family::Read | Family::Grep | Family::Glob));
     if reads || call.low || call.shell == Some(Effect::ReadOnly) {
         return Ok(());
@@ -108,7 +113,7 @@ fn names(list: &[ToolPattern], call: &CallAsked<'_>) -> bool {
     list.iter().any(|pattern| pattern.matches(call.tool) || family.is_some_and(|family| pattern.matches(family)))
 }
 
-fn check_tool(state: &State, call: &CallAsked<'_>) -> Result<(), Refusal> {
+fn check_tool(state: &State, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
     let listed = state.allowed_tools.as_ref().is_none_or(|list| names(list, call));
     if listed && !names(&state.disallowed_tools, call) {
         return Ok(());
@@ -142,7 +147,7 @@ pub fn may_write(state: &State) -> bool {
     })
 }
 
-fn check_shell(state: &State, call: &CallAsked<'_>) -> Result<(), Refusal> {
+fn check_shell(state: &State, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
     let Some(effect) = call.shell.filter(|effect| *effect != Effect::ReadOnly) else { return Ok(()) };
     let message = match (&state.allowed_commands, call.covered) {
         (Some(_), Some(true)) => return Ok(()),
@@ -158,7 +163,7 @@ fn check_shell(state: &State, call: &CallAsked<'_>) -> Result<(), Refusal> {
     Err(refused(Code::ShellEffect, message))
 }
 
-fn check_limits(state: &State, position: &Position, call: &CallAsked<'_>) -> Result<(), Refusal> {
+fn check_limits(state: &State, position: &Position, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
     if let Some(max) = state.max_edit_lines
         && call.edit_lines > u64::from(max)
     {
@@ -279,6 +284,10 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     let Some(at) = at else { return Err("a call ended that was never judged, or by another process") };
     if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint) {
         return Err("what was executed is not what was judged");
+    }
+    let is_unspent = |open: &OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.is_held);
+    if ended.ok == Some(true) && run.open.get(at).is_some_and(is_unspent) {
+        return Err("a command ran that no runner started");
     }
     let open = run.open.remove(at);
     if run.recent.len() >= WINDOW_LEN {
@@ -412,7 +421,7 @@ pub fn transition<'a>(
     run: &Run,
     asked: &TransitionAsked<'_>,
     now: Millis,
-) -> Result<Step<'a>, Refusal> {
+) -> Result<Step<'a>, MachineRefusal> {
     let Some(position) = &run.position else { return Err(refusals::no_run()) };
     if let Some(expected) = asked.expected_revision
         && expected != run.revision
@@ -447,71 +456,71 @@ pub fn transition<'a>(
 
 /// Why an event leads nowhere. Apart from what leads somewhere, which is to be short.
 mod refusals {
-    use super::{Code, Edge, OBSERVED, Parked, Position, Refusal, Sight, State, Workflow, refused, unmet};
+    use super::{Code, Edge, MachineRefusal, OBSERVED, Parked, Position, Sight, State, Workflow, refused, unmet};
 
     #[cold]
-    pub(super) fn no_run() -> Refusal {
+    pub(super) fn no_run() -> MachineRefusal {
         refused(Code::WorkflowNoRun, "no workflow runs here; a person starts one with `interlock workflow start`")
     }
 
     #[cold]
-    pub(super) fn stale(revision: u64, expected: u64) -> Refusal {
+    pub(super) fn stale(revision: u64, expected: u64) -> MachineRefusal {
         let message = format!("the run is at revision {revision}, not {expected}; read the state again");
         refused(Code::WorkflowRevision, message)
     }
 
     #[cold]
-    pub(super) fn frozen(reason: &str) -> Refusal {
+    pub(super) fn frozen(reason: &str) -> MachineRefusal {
         refused(Code::WorkflowFrozen, format!("the run is frozen until an operator looked: {reason}"))
     }
 
     #[cold]
-    pub(super) fn ended(position: &Position) -> Refusal {
+    pub(super) fn ended(position: &Position) -> MachineRefusal {
         refused(Code::WorkflowEvent, format!("the run ended in `{}`", position.state))
     }
 
     #[cold]
-    pub(super) fn parked(parked: &Parked) -> Refusal {
+    pub(super) fn parked(parked: &Parked) -> MachineRefusal {
         let message = format!("the way to `{}` waits for a person already ({})", parked.target, parked.approval_id);
         refused(Code::WorkflowParked, message)
     }
 
     #[cold]
-    pub(super) fn no_event(state: &State, event: &str) -> Refusal {
+    pub(super) fn no_event(state: &State, event: &str) -> MachineRefusal {
         let events = state.on.iter().map(|(event, _)| format!("`{event}`")).collect::<Vec<_>>().join(", ");
         let event = crate::display(event);
         refused(Code::WorkflowEvent, format!("`{}` has no event `{event}`; it has {events}", state.name))
     }
 
     #[cold]
-    pub(super) fn too_many_transitions(position: &Position) -> Refusal {
+    pub(super) fn too_many_transitions(position: &Position) -> MachineRefusal {
         let message = format!("the run has made {} transitions, which is its limit", position.transitions);
         refused(Code::WorkflowLimit, message)
     }
 
     #[cold]
-    pub(super) fn no_guard_holds(workflow: &Workflow, sight: &Sight<'_>, rows: &[Edge]) -> Refusal {
+    pub(super) fn no_guard_holds(workflow: &Workflow, sight: &Sight<'_>, rows: &[Edge]) -> MachineRefusal {
         let mut missing: Vec<String> = rows.iter().flat_map(|edge| unmet(workflow, edge, sight)).collect();
         missing.dedup();
         let told = missing.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
-        Refusal { code: Code::WorkflowGuard, message: format!("not met: {told}"), unmet: missing }
+        MachineRefusal { code: Code::WorkflowGuard, message: format!("not met: {told}"), unmet: missing }
     }
 
     #[cold]
-    pub(super) fn claims_observed() -> Refusal {
+    pub(super) fn claims_observed() -> MachineRefusal {
         let message = format!("`{OBSERVED}` is what Interlock saw itself; data cannot say it");
         refused(Code::WorkflowData, message)
     }
 
     #[cold]
-    pub(super) fn too_much_context() -> Refusal {
+    pub(super) fn too_much_context() -> MachineRefusal {
         let message = format!("the context would have more than {} bytes", super::CONTEXT_BYTES_MAX);
         refused(Code::WorkflowData, message)
     }
 }
 
 /// The first row whose guards hold.
-fn choose<'a>(workflow: &Workflow, sight: &Sight<'_>, rows: &'a [Edge]) -> Result<&'a Edge, Refusal> {
+fn choose<'a>(workflow: &Workflow, sight: &Sight<'_>, rows: &'a [Edge]) -> Result<&'a Edge, MachineRefusal> {
     let open = rows.iter().find(|edge| first_unmet(workflow, edge, sight).is_none());
     open.ok_or_else(|| refusals::no_guard_holds(workflow, sight, rows))
 }
@@ -528,7 +537,7 @@ fn unmet(workflow: &Workflow, edge: &Edge, sight: &Sight<'_>) -> Vec<String> {
 }
 
 /// Whether what a transition brings may go into the context: what was observed cannot be claimed, and there is an end.
-fn check_data(position: &Position, data: &Context) -> Result<(), Refusal> {
+fn check_data(position: &Position, data: &Context) -> Result<(), MachineRefusal> {
     if data.get_marked(KeyMark::OBSERVED, OBSERVED).is_some() {
         return Err(refusals::claims_observed());
     }

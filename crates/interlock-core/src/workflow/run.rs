@@ -201,6 +201,9 @@ pub struct ExecTicket {
     /// The profile it is held to; none if it runs as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// Its host runs nothing but what a runner starts: if it ran, the ticket was spent.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub is_held: bool,
 }
 
 /// A command that a runner started.

@@ -8,6 +8,7 @@ use super::prefix::{self, ENV, PREFIX_VARIABLE, shell_prefix};
 use super::surgery::{self, Step};
 use super::{Installed, Part, Problem, Wanted};
 use crate::event::Host;
+use crate::shape::is_about_tools;
 
 /// Whether the values can be written down so that every reader understands the same.
 pub(super) fn check(wanted: &Wanted) -> Result<(), Problem> {
@@ -133,8 +134,7 @@ fn group(host: Host, event: &str, wanted: &Wanted) -> String {
                 .join(" "),
         )
     };
-    let about_tools = event.contains("Tool");
-    let matcher = if about_tools { "\"matcher\": \"*\", " } else { "" };
+    let matcher = if is_about_tools(host, event) { "\"matcher\": \"*\", " } else { "" };
     match host {
         // Without a shell, and failing closed.
         Host::ClaudeCode => format!(

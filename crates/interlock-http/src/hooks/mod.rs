@@ -16,14 +16,19 @@ mod exec;
 mod socket;
 mod words;
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Decision, PassAsked, PassKind, PassRuling};
+use interlock_core::call::Family;
 use interlock_core::contain::Abilities;
 use interlock_core::places::{Concern, in_home};
-use interlock_hosts::{Host, HostEvent, Kind, Reply, pass_of, read, render, render_unreadable, told};
+use interlock_hosts::{
+    Host, HostEvent, Kind, Reply, Rewriting, may_carry, pass_of, read, render, render_unreadable, told,
+};
+use interlock_runtime::call_policy::RunnerGround;
 use interlock_runtime::ledger::{LedgerKey, StoreFault};
 use interlock_runtime::tool_door::{
     Arrival, CallAnswer, CallComing, CallOver, DoorFault, DoorGround, Origin, Place, ToolDoor,
@@ -40,6 +45,22 @@ use crate::Service;
 /// Where the events come from with which `interlock doctor` tries hooks, in a home. Session and directory together make
 /// an event a probe: it is recorded for this directory alone.
 pub const DOCTOR_PROJECT: &str = "doctor";
+
+/// What a host's shell prefix is, in a home: the one path of the runner.
+pub const SHELL_PREFIX: &str = "bin/interlock-shell";
+/// What hosts without a prefix read before a line, in a home.
+pub const RUN_SCRIPT: &str = "bin/run.sh";
+
+/// What a hook tells beside the event.
+#[derive(Debug, Clone, Copy)]
+pub struct HookTold<'a> {
+    /// The project that the host is installed in, where that was written down.
+    pub pinned: Option<&'a str>,
+    /// The shell prefix in force, as the hook's own environment has it.
+    pub prefix: Option<&'a str>,
+    /// The process that carries the event.
+    pub caller: Caller,
+}
 
 /// The door for coding agents.
 pub struct Hooks {
@@ -87,13 +108,36 @@ impl Hooks {
     }
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
-    pub fn answer(&self, host: Host, bytes: &[u8], pinned: Option<&str>, caller: Caller) -> Rendered {
-        let event = match read(host, bytes, None) {
+    pub fn answer(&self, host: Host, bytes: &[u8], hook: &HookTold<'_>) -> Rendered {
+        let event = match read(host, bytes, self.script().to_str()) {
             Ok(event) => event,
             Err(unreadable) => return self.unreadable(host, &unreadable.reason),
         };
-        let reply = self.reply(&event, pinned, caller);
+        let reply = self.reply(&event, hook);
         render(&event, &reply.unwrap_or_else(|fault| Reply::Deny { reason: words::fault(&fault) }))
+    }
+
+    /// The file by which Codex and Gemini CLI hand command lines to the runner.
+    fn script(&self) -> PathBuf {
+        self.home.join(RUN_SCRIPT)
+    }
+
+    /// The runner that runs the command line of a call, if one does: where the host lets lines be rewritten, and the
+    /// runner is in its place there.
+    fn runner_of(&self, event: &HostEvent, prefix: Option<&str>) -> Option<RunnerGround> {
+        let Kind::BeforeTool { call, .. } = &event.kind else { return None };
+        let abilities = self.abilities;
+        let is_ours = |prefix: &str| {
+            let directory = Path::new(prefix).parent().and_then(|directory| fs::canonicalize(directory).ok());
+            let name = Path::new(prefix).file_name();
+            directory.zip(name).is_some_and(|(directory, name)| directory.join(name) == self.home.join(SHELL_PREFIX))
+        };
+        match event.host.rewrites() {
+            Rewriting::Held => prefix.is_some_and(is_ours).then_some(RunnerGround { abilities, advisory: false }),
+            Rewriting::Advisory => (self.script().is_file() && may_carry(event.host, call))
+                .then_some(RunnerGround { abilities, advisory: true }),
+            Rewriting::None => None,
+        }
     }
 
     /// Answers an event that could not be read: refused, unless nothing is held to refusals yet.
@@ -105,7 +149,8 @@ impl Hooks {
         render_unreadable(host, &words::unreadable(reason))
     }
 
-    fn reply(&self, event: &HostEvent, pinned: Option<&str>, caller: Caller) -> Result<Reply, DoorFault> {
+    fn reply(&self, event: &HostEvent, hook: &HookTold<'_>) -> Result<Reply, DoorFault> {
+        let HookTold { pinned, caller, .. } = *hook;
         let origin = Origin {
             host: event.host.as_str(),
             session: &event.session,
@@ -114,7 +159,7 @@ impl Hooks {
             pinned,
             subagent: event.subagent.as_deref(),
             caller,
-            runner: None,
+            runner: self.runner_of(event, hook.prefix),
         };
         let place = self.door.place(&origin, arrival(&event.kind))?;
         match &event.kind {
@@ -182,6 +227,11 @@ impl Hooks {
                 PassRuling::Judged => {}
             }
         }
+        let is_line = coming.call.family == Some(Family::Bash);
+        // Its runner starts nothing without a ticket.
+        if is_line && origin.runner.is_some_and(|runner| !runner.advisory) && !may_carry(event.host, coming.call) {
+            return Ok(Reply::Deny { reason: words::OPEN_LINE.to_owned() });
+        }
         let answer = self.door.ask(origin, place, coming)?;
         self.service.metrics.count(answer.ruled.ruling.decision);
         self.answer_ruled(event, place, &answer)
@@ -189,7 +239,9 @@ impl Hooks {
 
     fn answer_ruled(&self, event: &HostEvent, place: &Place, answer: &CallAnswer) -> Result<Reply, DoorFault> {
         if answer.goes_on() {
-            return Ok(Reply::Pass { context: None });
+            let script = self.script().to_string_lossy().into_owned();
+            let rewrite = |ticket: &String| Reply::Rewrite { ticket: ticket.clone(), script };
+            return Ok(answer.ticket.as_ref().map_or(Reply::Pass { context: None }, rewrite));
         }
         let CallAnswer { ruled, is_own, .. } = answer;
         let standing = self.door.standing(place)?;

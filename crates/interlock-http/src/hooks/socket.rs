@@ -32,7 +32,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 use super::exec::ExecRefused;
-use super::{Caller, Hooks, Rendered};
+use super::{Caller, HookTold, Hooks, Rendered};
 use crate::answer::json;
 use crate::routes::router;
 use crate::server::ACCEPT_PAUSE;
@@ -50,6 +50,8 @@ const TOKEN: &str = "x-interlock-token";
 const CHALLENGE: &str = "x-interlock-challenge";
 const PROOF: &str = "x-interlock-proof";
 const PROJECT: &str = "x-interlock-project";
+/// The shell prefix of the host, as the hook's environment has it.
+const PREFIX: &str = "x-interlock-prefix";
 /// Why a hook could not carry the event itself.
 const UNREAD: &str = "x-interlock-unread";
 /// The version of the server, in every answer: a newer hook puts a newer server in its place.
@@ -224,7 +226,7 @@ async fn hook(
         return hooks.proven(&headers, StatusCode::UNAUTHORIZED, rendered(&refused));
     }
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).and_then(percent_decoded);
-    let (project, unread) = (header(PROJECT), header(UNREAD));
+    let (project, unread, prefix) = (header(PROJECT), header(UNREAD), header(PREFIX));
     let answered = match read_event(request).await {
         Ok(_) if unread.is_some() => {
             let (hooks, reason) = (Arc::clone(&hooks), unread.unwrap_or_default());
@@ -236,7 +238,8 @@ async fn hook(
             let hooks = Arc::clone(&hooks);
             let work = move || {
                 let process = peer.process.map_or_else(|| host_process(0), host_process);
-                hooks.answer(host, &bytes, project.as_deref(), Caller { process, hook: peer.process })
+                let caller = Caller { process, hook: peer.process };
+                hooks.answer(host, &bytes, &HookTold { pinned: project.as_deref(), prefix: prefix.as_deref(), caller })
             };
             // A panic is a refusal.
             let answered = tokio::task::spawn_blocking(work).await;

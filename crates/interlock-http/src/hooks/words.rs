@@ -1,6 +1,6 @@
 //! What an agent and its person are told: short, what is allowed now, what leads on, and what a person can run.
 
-use interlock_core::action::{Mode, Trust};
+use interlock_core::action::{CheckName, Mode, Trust};
 use interlock_core::contain::{PROJECT, READ};
 use interlock_core::ledger::Ruled;
 use interlock_core::rule::SELF_RULE;
@@ -8,11 +8,13 @@ use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Kind;
 use interlock_runtime::call_gate::Standing;
-use interlock_runtime::call_policy::GIT_SETTING;
 use interlock_runtime::tool_door::DoorFault;
 
 pub(super) const SUBAGENT: &str =
     "Interlock: a subagent works within the phase it was started in; only the main agent makes transitions";
+
+pub(super) const OPEN_LINE: &str = "Interlock refused this: the line is not at an end where it ends (an open quote, a \
+    here-document without its last line, a backslash), so nothing can be put behind it. Write it so that it ends.";
 
 pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
@@ -119,7 +121,10 @@ fn why(ruled: &Ruled) -> String {
 /// The setting of git that is to blame.
 fn setting_of(ruled: &Ruled) -> Option<&str> {
     let checks = ruled.evidence.as_ref().map_or(&[][..], |evidence| &evidence.checks);
-    checks.iter().find_map(|check| check.name.strip_prefix(GIT_SETTING))
+    checks.iter().find_map(|check| match &check.name {
+        CheckName::GitSetting(setting) => Some(setting.as_str()),
+        CheckName::Word(_) => None,
+    })
 }
 
 fn listed(tools: &[ToolPattern]) -> String {

@@ -317,6 +317,7 @@ impl Ask {
         facts.usage = self.claims;
         facts.dry_run = self.dry_run;
         facts.call = Some(Box::new(CallFacts {
+            runs: None,
             place: None,
             gist: Some(self.fingerprint()),
             host: "claude-code".to_owned(),
@@ -346,6 +347,7 @@ impl Ask {
             certificate: None,
             hostile: self.hostile,
             call: Some(Box::new(CallEvidence {
+                bound: None,
                 effects: self.effects(),
                 shell: self.shell,
                 edit_lines: self.lines,

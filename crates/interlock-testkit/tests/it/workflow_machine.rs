@@ -473,7 +473,7 @@ impl<'m> Model<'m> {
     }
 
     /// Whether a call passes, by the words of the design.
-    fn judge(&self, asked: &Asked) -> Result<(), Code> {
+    fn judge(&self, asked: &ModelCall) -> Result<(), Code> {
         let phase = self.phase();
         if phase.is_final {
             return if self.machine.closed { Err(Code::WorkflowTool) } else { Ok(()) };
@@ -519,7 +519,7 @@ impl Phase {
 }
 
 #[derive(Debug, Clone)]
-struct Asked {
+struct ModelCall {
     tool: &'static str,
     shell: Option<Effect>,
     covered: Option<bool>,
@@ -529,8 +529,8 @@ struct Asked {
     fact: Option<&'static str>,
 }
 
-impl Asked {
-    fn random(random: &mut Random) -> Asked {
+impl ModelCall {
+    fn random(random: &mut Random) -> ModelCall {
         let tool = *random.pick(&["Read", "Edit", "Write", "Bash", "Bash", "mcp__git__log"]);
         let fact = (tool == "Bash" && random.one_in(2)).then(|| random.pick(&FACTS).0);
         let shell = (tool == "Bash").then(|| *random.pick(Effect::ALL));
@@ -538,7 +538,7 @@ impl Asked {
         let files = if writes { (0..1 + random.below(2)).map(|_| random.below(5)).collect() } else { BTreeSet::new() };
         let covered = (tool == "Bash").then(|| random.one_in(2));
         let lines = if writes { u64::try_from(random.below(6)).expect("small") } else { 0 };
-        Asked { tool, shell, covered, low: random.one_in(10), lines, files, fact }
+        ModelCall { tool, shell, covered, low: random.one_in(10), lines, files, fact }
     }
 
     fn changes(&self) -> bool {
@@ -608,7 +608,7 @@ impl World<'_> {
     }
 
     fn call(&mut self) {
-        let asked = Asked::random(&mut self.random);
+        let asked = ModelCall::random(&mut self.random);
         let files: Vec<Digest> = asked.files.iter().map(|file| Digest::of(&[FILE_NAMES[*file]])).collect();
         let question = CallAsked {
             tool: asked.tool,
@@ -629,6 +629,7 @@ impl World<'_> {
         self.tally.passed += 1;
         let number = self.model.calls.len();
         let open = OpenCall {
+            ticket: None,
             gist: None,
             call_id: Some(number.to_string()),
             process: process(),
@@ -679,6 +680,7 @@ impl World<'_> {
         let before = self.run.position.clone();
         let files: Vec<String> = call.file.iter().map(|file| (*file).to_owned()).collect();
         let ended = CallEnded {
+            tells_how: true,
             call_id: Some(&number.to_string()),
             process: process(),
             fingerprint: Digest::of(&["call", &number.to_string()]),
@@ -704,6 +706,7 @@ impl World<'_> {
             (None, _) => ("never".to_owned(), process()),
         };
         let ended = CallEnded {
+            tells_how: true,
             call_id: Some(&call_id),
             process: told,
             fingerprint: Digest::of(&["another input"]),
@@ -843,6 +846,7 @@ fn edit<'a>(lines: u64, files: &'a [Digest]) -> CallAsked<'a> {
 
 fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Option<&str>, files: &[Digest]) {
     let open = OpenCall {
+        ticket: None,
         gist: None,
         call_id: Some(id.to_string()),
         process: process(),
@@ -860,6 +864,7 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
 
 fn end(run: &mut Run, id: usize) {
     let ended = CallEnded {
+        tells_how: true,
         call_id: Some(&id.to_string()),
         process: process(),
         fingerprint: Digest::of(&["call", &id.to_string()]),

@@ -9,8 +9,8 @@ use super::claim::{Claim, Expression, Link, Rounding};
 use super::identity::same;
 use super::lex::Relation;
 use super::limits::{Fuel, PRECISION_BITS};
+use super::no_value::{NoValue, Reason};
 use super::real::{Real, Reals};
-use super::refusal::{Reason, Refusal};
 use super::rounding::{has_power_of_ten, places_of, rounded, written};
 use super::value::Value;
 
@@ -21,7 +21,7 @@ pub(super) struct Evaluated {
     /// The bits after the point of those that are not exact.
     pub(super) bits: u32,
     /// Why the next side has no value.
-    pub(super) undefined: Option<Refusal>,
+    pub(super) undefined: Option<NoValue>,
     pub(super) broken: Option<Broken>,
     /// The equations that hold because both sides have the same normal form, where bounds alone would not tell.
     pub(super) same: Vec<usize>,
@@ -36,19 +36,19 @@ pub(super) struct Broken {
 }
 
 /// Evaluates a claim where its unknowns, if it has any, have these values.
-pub(super) fn evaluate(claim: &Claim, point: &BTreeMap<String, Value>, fuel: &mut Fuel) -> Result<Evaluated, Refusal> {
+pub(super) fn evaluate(claim: &Claim, point: &BTreeMap<String, Value>, fuel: &mut Fuel) -> Result<Evaluated, NoValue> {
     let mut open = claim.first.refuse(Reason::Inseparable, claim.first.span.start);
     for bits in PRECISION_BITS {
         let mut reals = Reals { fuel, bits, point };
         match attempt(claim, &mut reals) {
-            Err(refusal) if refusal.reason == Reason::Inseparable => open = refusal,
+            Err(no_value) if no_value.reason == Reason::Inseparable => open = no_value,
             result => return result,
         }
     }
     Err(open)
 }
 
-fn attempt(claim: &Claim, reals: &mut Reals<'_>) -> Result<Evaluated, Refusal> {
+fn attempt(claim: &Claim, reals: &mut Reals<'_>) -> Result<Evaluated, NoValue> {
     let mut evaluated =
         Evaluated { sides: Vec::new(), bits: reals.bits, undefined: None, broken: None, same: Vec::new() };
     for side in claim.sides() {
@@ -62,11 +62,11 @@ fn attempt(claim: &Claim, reals: &mut Reals<'_>) -> Result<Evaluated, Refusal> {
                 evaluated.sides.push(value);
             }
             // Proof enough, whatever the other sides are: a claim about a value that does not exist cannot hold.
-            Err(refusal) if refusal.reason.undefined().is_some() => {
-                evaluated.undefined = Some(refusal);
+            Err(no_value) if no_value.reason.undefined().is_some() => {
+                evaluated.undefined = Some(no_value);
                 return Ok(evaluated);
             }
-            Err(refusal) => return Err(refusal),
+            Err(no_value) => return Err(no_value),
         }
     }
     let mut open = None;

@@ -11,7 +11,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::lex::Literal;
 use super::limits::{Fuel, Limit, check_bits};
-use super::refusal::Reason;
+use super::no_value::Reason;
 
 /// The most digits after the point of a value that is shown as a decimal.
 const FRACTION_DIGITS_MAX: u32 = 20;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::arithmetic::Evaluated;
 use super::limits::Fuel;
+use super::no_value::Reason;
 use super::real::{Real, Reals};
-use super::refusal::Reason;
 use super::value::Value;
 use crate::outcome::Status;
 
@@ -26,7 +26,7 @@ pub(super) fn calculated(
     for side in &evaluated.sides {
         values.push(value(side, evaluated.bits, fuel)?);
     }
-    let undefined = evaluated.undefined.and_then(|refusal| refusal.reason.undefined());
+    let undefined = evaluated.undefined.and_then(|no_value| no_value.reason.undefined());
     if undefined.is_some() {
         values.push("null".to_owned());
     }

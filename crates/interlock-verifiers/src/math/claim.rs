@@ -7,8 +7,8 @@
 use core::ops::Range;
 
 use super::lex::{Literal, Relation};
-use super::refusal::{Reason, Refusal, Text};
-use super::words::{Constant, Function, Unit};
+use super::no_value::{NoValue, Reason, Text};
+use super::vocabulary::{Constant, Function, Unit};
 
 /// What a text says.
 #[derive(Debug)]
@@ -223,7 +223,7 @@ fn is_percent(hundred: &Step<'_>, divide: &Step<'_>) -> bool {
 
 impl Expression<'_> {
     /// What the expression means in a domain.
-    pub(super) fn fold<D: Domain>(&self, domain: &mut D) -> Result<D::Value, Refusal> {
+    pub(super) fn fold<D: Domain>(&self, domain: &mut D) -> Result<D::Value, NoValue> {
         let mut stack = Vec::new();
         for step in &self.steps {
             let result = self.step(step, &mut stack, domain);
@@ -236,8 +236,8 @@ impl Expression<'_> {
     }
 
     /// Says no at a byte of the text this expression is in.
-    pub(super) fn refuse(&self, reason: Reason, at: usize) -> Refusal {
-        Refusal { reason, text: self.text, at }
+    pub(super) fn refuse(&self, reason: Reason, at: usize) -> NoValue {
+        NoValue { reason, text: self.text, at }
     }
 
     fn step<D: Domain>(&self, step: &Step<'_>, stack: &mut Vec<D::Value>, domain: &mut D) -> Result<D::Value, Reason> {
@@ -290,8 +290,8 @@ mod tests {
             (vec![one(), one(), one(), add()], 3),
         ];
         for (kinds, at) in cases {
-            let refusal = expression(kinds).fold(&mut Normal).map(|_| ()).expect_err("a broken list of steps");
-            assert_eq!(refusal, Refusal { reason: Reason::NotUnderstood, text: Text::Query, at });
+            let no_value = expression(kinds).fold(&mut Normal).map(|_| ()).expect_err("a broken list of steps");
+            assert_eq!(no_value, NoValue { reason: Reason::NotUnderstood, text: Text::Query, at });
         }
         assert!(expression(vec![one(), one(), add()]).fold(&mut Normal).is_ok());
     }

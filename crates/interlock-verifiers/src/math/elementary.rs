@@ -9,7 +9,7 @@ use num_traits::{Signed, ToPrimitive, Zero};
 
 use super::interval::{Fixed, Interval, up};
 use super::limits::{ARGUMENT_MAX, Limit};
-use super::refusal::Reason;
+use super::no_value::Reason;
 
 /// Bits kept for rounding inside a calculation.
 const GUARD_BITS: u32 = 40;

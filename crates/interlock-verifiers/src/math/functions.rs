@@ -12,11 +12,11 @@ use super::big::{gcd, quotient, times};
 use super::claim::{Domain, Operator};
 use super::interval::Interval;
 use super::limits::{Limit, ROUNDING_DIGITS_MAX, VALUE_BITS_MAX, check_bits};
+use super::no_value::Reason;
 use super::real::{Real, Reals};
-use super::refusal::Reason;
 use super::rounding::rounded;
 use super::value::Value;
-use super::words::Function;
+use super::vocabulary::Function;
 
 /// The largest denominator of a logarithm that is found to be rational.
 const LOGARITHM_DENOM_MAX: u32 = 6;

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use super::claim::{Claim, Domain, Expression, Operator, StepKind};
 use super::lex::{Literal, Relation};
 use super::limits::{Fuel, Limit, PRECISION_BITS, UNKNOWNS_MAX};
+use super::no_value::{NoValue, Reason};
 use super::normal::{Normal, Written};
 use super::poly::Ratio;
 use super::real::{Real, Reals};
-use super::refusal::{Reason, Refusal};
 use super::value::Value;
-use super::words::{Constant, Function};
+use super::vocabulary::{Constant, Function};
 
 /// How many points are tried.
 const POINTS: u64 = 24;
@@ -28,7 +28,7 @@ pub(super) enum Finding {
 }
 
 /// Looks whether a claim holds for all values of its unknowns.
-pub(super) fn examine(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Finding, Refusal> {
+pub(super) fn examine(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Finding, NoValue> {
     let mut ratios = Ratios::new(fuel);
     let mut forms = Vec::new();
     for side in claim.sides() {
@@ -62,7 +62,7 @@ pub(super) fn examine(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Finding, Ref
 
 /// Looks for a point where every side has a value: an identity without one, such as
 /// `sqrt(-x^2 - 1) = sqrt(-x^2 - 1)`, says nothing.
-fn has_value_somewhere(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<bool, Refusal> {
+fn has_value_somewhere(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<bool, NoValue> {
     let refuse = |reason| claim.first.refuse(reason, claim.first.span.start);
     let names = unknowns(claim.sides());
     for number in 0..POINTS {
@@ -70,7 +70,7 @@ fn has_value_somewhere(claim: &Claim<'_>, fuel: &mut Fuel) -> Result<bool, Refus
         let mut reals = Reals { fuel, bits: 64, point: &point };
         match claim.sides().try_for_each(|side| side.fold(&mut reals).map(|_| ())) {
             Ok(()) => return Ok(true),
-            Err(refusal) if refusal.reason == Reason::Limit(Limit::Work) => return Err(refusal),
+            Err(no_value) if no_value.reason == Reason::Limit(Limit::Work) => return Err(no_value),
             Err(_) => {}
         }
     }
@@ -136,7 +136,7 @@ fn defines(claim: &Claim<'_>) -> bool {
 }
 
 /// Looks for a point where an equation does not hold. Only equations: `x > 3` is said of some x, not of all.
-fn refute(claim: &Claim<'_>, index: usize, fuel: &mut Fuel) -> Result<Finding, Refusal> {
+fn refute(claim: &Claim<'_>, index: usize, fuel: &mut Fuel) -> Result<Finding, NoValue> {
     let Some(link) = claim.links.get(index) else {
         return Err(claim.first.refuse(Reason::NotUnderstood, claim.first.span.start));
     };
@@ -155,7 +155,7 @@ fn refute(claim: &Claim<'_>, index: usize, fuel: &mut Fuel) -> Result<Finding, R
             let (one, other) = match sides {
                 Ok(sides) => sides,
                 // Out of fuel is the end. No value here, or none that is known: another point may do.
-                Err(refusal) if refusal.reason == Reason::Limit(Limit::Work) => return Err(refusal),
+                Err(no_value) if no_value.reason == Reason::Limit(Limit::Work) => return Err(no_value),
                 Err(_) => break,
             };
             match reals.holds(Relation::Equal, &one, &other) {

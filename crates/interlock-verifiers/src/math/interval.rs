@@ -9,7 +9,7 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use super::big::{negated, words};
 use super::limits::{Fuel, check_bits};
-use super::refusal::Reason;
+use super::no_value::Reason;
 use super::value::Value;
 
 /// Bounds, in units of two to the power of minus the number of bits.

@@ -4,7 +4,7 @@
 //! value together.
 
 use super::lex::{Token, TokenKind};
-use super::words::{is_letter, unit};
+use super::vocabulary::{is_letter, unit};
 
 /// What single letters are in a text: all of them units, or all of them unknowns.
 pub(super) struct Letters<'t> {

@@ -6,12 +6,12 @@
 use std::borrow::Cow;
 
 use super::limits::{EXPONENT_DIGITS_MAX, Limit, TEXT_BYTES_MAX, TOKENS_MAX};
-use super::refusal::{Reason, Refusal, Text};
-use super::words::{Function, Unit, function};
+use super::no_value::{NoValue, Reason, Text};
+use super::vocabulary::{Function, Unit, function};
 
 /// Reads a text into tokens. Only the whole text will do.
-pub(super) fn lex(text: Text, source: &str) -> Result<Vec<Token<'_>>, Refusal> {
-    let refuse = |reason, at| Refusal { reason, text, at };
+pub(super) fn lex(text: Text, source: &str) -> Result<Vec<Token<'_>>, NoValue> {
+    let refuse = |reason, at| NoValue { reason, text, at };
     if source.len() > TEXT_BYTES_MAX {
         return Err(refuse(Reason::Limit(Limit::TextBytes), TEXT_BYTES_MAX));
     }
@@ -336,8 +336,8 @@ mod tests {
     }
 
     fn refused_at(source: &str) -> (Reason, usize) {
-        let refusal = lex(Text::Query, source).expect_err(source);
-        (refusal.reason, refusal.at)
+        let no_value = lex(Text::Query, source).expect_err(source);
+        (no_value.reason, no_value.at)
     }
 
     #[test]

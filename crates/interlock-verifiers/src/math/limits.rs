@@ -3,7 +3,7 @@
 //! Every limit is counted in units of the input or of the arithmetic, so that reaching one does not depend on the
 //! machine. Reaching one proves nothing about the claim: the outcome is uncertain.
 
-use super::refusal::Reason;
+use super::no_value::Reason;
 
 /// The longest text, in bytes; the query and the expected value each.
 pub const TEXT_BYTES_MAX: usize = 16_384;

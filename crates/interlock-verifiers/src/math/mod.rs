@@ -40,11 +40,11 @@ mod interval;
 mod letters;
 mod lex;
 mod limits;
+mod no_value;
 mod normal;
 mod parse;
 mod poly;
 mod real;
-mod refusal;
 mod rounding;
 mod signs;
 mod statement;
@@ -52,7 +52,7 @@ mod suffix;
 mod system;
 mod units;
 mod value;
-mod words;
+mod vocabulary;
 
 use std::collections::BTreeMap;
 
@@ -64,11 +64,11 @@ pub use limits::{
     DEPTH_MAX, EXPONENT_DIGITS_MAX, PRECISION_BITS_MAX, RESULT_BITS_MAX, ROUNDING_DIGITS_MAX, STATEMENTS_MAX,
     TERMS_MAX, TEXT_BYTES_MAX, TOKENS_MAX, UNKNOWNS_MAX, VALUE_BITS_MAX, WORK_MAX,
 };
+use no_value::{NoValue, Reason};
 use normal::normal;
 use real::Real;
-use refusal::{Reason, Refusal};
 use value::Value;
-use words::Function;
+use vocabulary::Function;
 
 use interlock_core::action::{ActionText, Engine};
 
@@ -97,7 +97,7 @@ impl Verifier for Math {
         let members = action.parameters.and_then(|parameters| parameters.as_object());
         let misspelt = |name: &str| name != "expected" && name.eq_ignore_ascii_case("expected");
         if members.is_some_and(|mut members| members.any(|(name, _)| misspelt(name.text()))) {
-            return uncertain(&Refusal { reason: Reason::NotUnderstood, text: refusal::Text::Expected, at: 0 });
+            return uncertain(&NoValue { reason: Reason::NotUnderstood, text: no_value::Text::Expected, at: 0 });
         }
         let expected = expected.map(|expected| expected.as_str().map_or(expected.source(), |text| text.text()));
         let mut fuel = Fuel::of(given.left());
@@ -128,11 +128,11 @@ pub fn verify(query: &str, expected: Option<&str>) -> Outcome {
 }
 
 fn verify_with(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Outcome {
-    judge(query, expected, fuel).unwrap_or_else(|refusal| uncertain(&refusal))
+    judge(query, expected, fuel).unwrap_or_else(|no_value| uncertain(&no_value))
 }
 
 /// What is known for certain; an error where nothing is.
-fn judge(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
+fn judge(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Result<Outcome, NoValue> {
     match statement::parse(query, expected)? {
         Statement::System(system) => judge_system(query, &system, fuel),
         Statement::Claim(claim) => {
@@ -147,7 +147,7 @@ fn judge(query: &str, expected: Option<&str>, fuel: &mut Fuel) -> Result<Outcome
 }
 
 /// A claim about numbers.
-fn judge_values(query: &str, claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
+fn judge_values(query: &str, claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, NoValue> {
     // `10/3 to 2 dp` does not say what it is.
     if claim.links.is_empty() && claim.rounding.is_some() {
         return Err(claim.first.refuse(Reason::NoDigits, claim.first.span.start));
@@ -160,13 +160,13 @@ fn judge_values(query: &str, claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, 
     }
     let expression = normal(claim)?;
     let has_log = claim.has(|kind| matches!(kind, StepKind::Call(Function::Log, 1)));
-    let evaluated = evaluate(claim, &BTreeMap::new(), fuel).map_err(|refusal| {
-        let reason = if has_log && refusal.reason == Reason::Inseparable { Reason::NoBase } else { refusal.reason };
-        Refusal { reason, ..refusal }
+    let evaluated = evaluate(claim, &BTreeMap::new(), fuel).map_err(|no_value| {
+        let reason = if has_log && no_value.reason == Reason::Inseparable { Reason::NoBase } else { no_value.reason };
+        NoValue { reason, ..no_value }
     })?;
     // `17 = 5 mod 12` is a congruence to some readers, and holds.
     let by_word = |side: &Expression<'_>| match side.steps.last() {
-        Some(Step { kind: StepKind::Binary(Operator::Modulo), at }) if side.text == refusal::Text::Query => {
+        Some(Step { kind: StepKind::Binary(Operator::Modulo), at }) if side.text == no_value::Text::Query => {
             query.get(*at..).is_some_and(|rest| rest.starts_with("mod"))
         }
         Some(_) | None => false,
@@ -190,14 +190,14 @@ fn judge_values(query: &str, claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, 
     let certificate = certificate::calculated(&expression, &evaluated, status, fuel)
         .map_err(|reason| claim.first.refuse(reason, claim.first.span.start))?;
     let checks = match &evaluated.undefined {
-        Some(refusal) => refused(refusal),
+        Some(no_value) => refused(no_value),
         None => checks(claim, evaluated.broken.as_ref().map(|broken| broken.link)),
     };
     Ok(found(status, checks, corrected, certificate))
 }
 
 /// A claim about all numbers.
-fn judge_identity(claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
+fn judge_identity(claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, NoValue> {
     let refuse = |reason| claim.first.refuse(reason, claim.first.span.start);
     // An expression with unknowns has no value, and nothing that is rounded holds for all numbers.
     if claim.links.is_empty() || claim.rounding.is_some() {
@@ -215,18 +215,18 @@ fn judge_identity(claim: &Claim, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
             Ok(found(Status::Failed, checks(claim, Some(link)), None, certificate))
         }
         // It divides by zero, or leaves a domain, whatever the unknowns are.
-        Err(refusal) => match refusal.reason.undefined() {
+        Err(no_value) => match no_value.reason.undefined() {
             Some(why) => {
                 let certificate = certificate::undefined(&expression, why);
-                Ok(found(Status::Failed, refused(&refusal), None, certificate))
+                Ok(found(Status::Failed, refused(&no_value), None, certificate))
             }
-            None => Err(refusal),
+            None => Err(no_value),
         },
     }
 }
 
 /// A claim about what follows from equations.
-fn judge_system(query: &str, system: &System, fuel: &mut Fuel) -> Result<Outcome, Refusal> {
+fn judge_system(query: &str, system: &System, fuel: &mut Fuel) -> Result<Outcome, NoValue> {
     let texts =
         |claims: &[Claim]| claims.iter().map(normal).collect::<Result<Vec<_>, _>>().map(|texts| texts.join("; "));
     let expression = format!("{} => {}", texts(&system.premises)?, texts(&system.conclusions)?);
@@ -240,7 +240,7 @@ fn judge_system(query: &str, system: &System, fuel: &mut Fuel) -> Result<Outcome
         system::Finding::Solved { solution, fails } => (solution, fails),
     };
     for value in solution.values() {
-        fuel.spend_result(value.bits()).map_err(|reason| Refusal { reason, text: refusal::Text::Query, at: 0 })?;
+        fuel.spend_result(value.bits()).map_err(|reason| NoValue { reason, text: no_value::Text::Query, at: 0 })?;
     }
     checks.push(CONSISTENT.passed());
     let Some(index) = fails else {
@@ -311,15 +311,15 @@ fn checks(claim: &Claim, broken: Option<usize>) -> Vec<Check> {
     checks
 }
 
-fn uncertain(refusal: &Refusal) -> Outcome {
-    Outcome::uncertain(refused(refusal))
+fn uncertain(no_value: &NoValue) -> Outcome {
+    Outcome::uncertain(refused(no_value))
 }
 
-/// The checks up to the one that a refusal is about.
-fn refused(refusal: &Refusal) -> Vec<Check> {
-    let (aim, before) = refusal.reason.checks();
+/// The checks up to the one that says why there is no value.
+fn refused(no_value: &NoValue) -> Vec<Check> {
+    let (aim, before) = no_value.reason.checks();
     let mut checks: Vec<Check> = before.iter().map(Aim::passed).collect();
-    checks.push(aim.failed(refusal.to_string()));
+    checks.push(aim.failed(no_value.to_string()));
     checks
 }
 

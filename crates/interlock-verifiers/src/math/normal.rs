@@ -6,11 +6,11 @@
 
 use super::claim::{Claim, Domain, Level, Operator, Rounding};
 use super::lex::{Literal, Relation};
-use super::refusal::{Reason, Refusal};
-use super::words::{Constant, Function};
+use super::no_value::{NoValue, Reason};
+use super::vocabulary::{Constant, Function};
 
 /// The normal text of a claim.
-pub(super) fn normal(claim: &Claim) -> Result<String, Refusal> {
+pub(super) fn normal(claim: &Claim) -> Result<String, NoValue> {
     let mut text = claim.first.fold(&mut Normal)?.text;
     for link in &claim.links {
         text.push_str(relation_sign(link.relation));

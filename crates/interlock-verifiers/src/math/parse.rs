@@ -17,9 +17,9 @@ use super::claim::{Expression, Level, Operator, Step, StepKind};
 use super::letters::Letters;
 use super::lex::{Comma, Literal, Token, TokenKind};
 use super::limits::{DEPTH_MAX, Limit};
-use super::refusal::{Reason, Refusal, Text};
+use super::no_value::{NoValue, Reason, Text};
 use super::signs::{Signs, is_slash, operator};
-use super::words::{Constant, Function, constant, function, is_letter, is_numbered};
+use super::vocabulary::{Constant, Function, constant, function, is_letter, is_numbered};
 
 pub(super) struct Parser<'p, 't> {
     pub(super) text: Text,
@@ -48,14 +48,14 @@ enum Shape {
 }
 
 impl<'p, 't> Parser<'p, 't> {
-    pub(super) fn expression(&mut self) -> Result<Expression<'t>, Refusal> {
+    pub(super) fn expression(&mut self) -> Result<Expression<'t>, NoValue> {
         let start = self.peek().map_or(self.end, |token| token.at);
         self.sum()?;
         let span = start..self.end_before();
         Ok(Expression { text: self.text, span, steps: core::mem::take(&mut self.steps) })
     }
 
-    fn sum(&mut self) -> Result<Shape, Refusal> {
+    fn sum(&mut self) -> Result<Shape, NoValue> {
         let mut shape = self.product()?;
         while let Some((operator, at)) = self.take_operator(Level::Sum) {
             let right = self.steps.len();
@@ -69,11 +69,11 @@ impl<'p, 't> Parser<'p, 't> {
                 }
                 // `80 + (15%)` is that to some readers, and 80.15 to others.
                 (Shape::Open | Shape::Other, Shape::WrappedPercent) => {
-                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                    return Err(NoValue { reason: Reason::NotUnderstood, text: self.text, at });
                 }
                 // `9 + 5 mod 12` is 14 to some readers and 2 to others.
                 (Shape::Remainder, _) | (_, Shape::Remainder) => {
-                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                    return Err(NoValue { reason: Reason::NotUnderstood, text: self.text, at });
                 }
                 (Shape::Percent | Shape::WrappedPercent, Shape::Percent | Shape::WrappedPercent) => {
                     self.emit(at, StepKind::Binary(operator));
@@ -87,7 +87,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(shape)
     }
 
-    fn product(&mut self) -> Result<Shape, Refusal> {
+    fn product(&mut self) -> Result<Shape, NoValue> {
         let mut shape = self.signed()?;
         // Of what came before: the first factor only, or divided by something.
         let (mut alone, mut divided) = (true, false);
@@ -117,7 +117,7 @@ impl<'p, 't> Parser<'p, 't> {
                 let percent = matches!(right, Shape::Percent | Shape::WrappedPercent);
                 // `1/4%` is a quarter of a per cent to some readers; `1/(4%)` and `1 ÷ 4%` are not.
                 if percent && sign.is_some_and(is_slash) && !self.closes_before() {
-                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+                    return Err(NoValue { reason: Reason::NotUnderstood, text: self.text, at });
                 }
                 self.emit(at, StepKind::Binary(operator));
                 // Only what is multiplied next to it has to know.
@@ -170,7 +170,7 @@ impl<'p, 't> Parser<'p, 't> {
             })
     }
 
-    fn signed(&mut self) -> Result<Shape, Refusal> {
+    fn signed(&mut self) -> Result<Shape, NoValue> {
         let before = self.next;
         let sign = self.signs();
         let signed = self.next > before;
@@ -181,7 +181,7 @@ impl<'p, 't> Parser<'p, 't> {
 
     /// Powers: `2 ^ -3 ^ 2` is `2 ^ (-(3 ^ 2))`. The operands come first, then, from the right, what is done with them;
     /// so a long row of powers or of signs takes no recursion.
-    fn power(&mut self) -> Result<Shape, Refusal> {
+    fn power(&mut self) -> Result<Shape, NoValue> {
         let start = self.steps.len();
         let mut shape = self.atom()?;
         let base_is_unknown = matches!(self.steps.get(start..), Some([Step { kind: StepKind::Variable(_), .. }]))
@@ -214,7 +214,7 @@ impl<'p, 't> Parser<'p, 't> {
         start.filter(|_| negative)
     }
 
-    fn atom(&mut self) -> Result<Shape, Refusal> {
+    fn atom(&mut self) -> Result<Shape, NoValue> {
         let Some(token) = self.peek() else { return Err(self.refuse_here()) };
         let mut shape = Shape::Other;
         match &token.kind {
@@ -254,7 +254,7 @@ impl<'p, 't> Parser<'p, 't> {
                         || token.kind == TokenKind::Word("percent")
                 };
                 if self.before().is_some_and(suffixed) {
-                    return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at: token.at });
+                    return Err(NoValue { reason: Reason::NotUnderstood, text: self.text, at: token.at });
                 }
                 let closed = self.closes_before();
                 self.emit(token.at, StepKind::Call(Function::Sqrt, 1));
@@ -282,7 +282,7 @@ impl<'p, 't> Parser<'p, 't> {
         if self.percent()? { Ok(Shape::Percent) } else { Ok(shape) }
     }
 
-    fn word(&mut self, at: usize, word: &'t str) -> Result<(), Refusal> {
+    fn word(&mut self, at: usize, word: &'t str) -> Result<(), NoValue> {
         if let Some(function) = function(word) {
             return self.call(at, function);
         }
@@ -308,7 +308,7 @@ impl<'p, 't> Parser<'p, 't> {
         !self.letters.are_units && (is_letter(word) || is_numbered(word))
     }
 
-    fn call(&mut self, at: usize, function: Function) -> Result<(), Refusal> {
+    fn call(&mut self, at: usize, function: Function) -> Result<(), NoValue> {
         if !self.opens_after() {
             return Err(self.refuse_here());
         }
@@ -338,16 +338,16 @@ impl<'p, 't> Parser<'p, 't> {
         let fewest = operands.saturating_sub(like_thousands);
         let ambiguous = (fewest..operands).any(|operands| function.takes(operands));
         if ambiguous || !function.takes(operands) {
-            return Err(Refusal { reason: Reason::NotUnderstood, text: self.text, at });
+            return Err(NoValue { reason: Reason::NotUnderstood, text: self.text, at });
         }
         self.emit(at, StepKind::Call(function, operands));
         Ok(())
     }
 
     /// Reads something in parentheses, no deeper than the limit.
-    fn nested(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<(), Refusal>) -> Result<(), Refusal> {
+    fn nested(&mut self, at: usize, read: impl FnOnce(&mut Self) -> Result<(), NoValue>) -> Result<(), NoValue> {
         if self.depth == DEPTH_MAX {
-            return Err(Refusal { reason: Reason::Limit(Limit::Depth), text: self.text, at });
+            return Err(NoValue { reason: Reason::Limit(Limit::Depth), text: self.text, at });
         }
         self.depth = self.depth.saturating_add(1);
         read(self)?;
@@ -355,7 +355,7 @@ impl<'p, 't> Parser<'p, 't> {
         Ok(())
     }
 
-    fn close(&mut self, closing: &TokenKind<'_>) -> Result<(), Refusal> {
+    fn close(&mut self, closing: &TokenKind<'_>) -> Result<(), NoValue> {
         if self.peek().is_none_or(|token| token.kind != *closing) {
             return Err(self.refuse_here());
         }
@@ -409,9 +409,9 @@ impl<'p, 't> Parser<'p, 't> {
         }
     }
 
-    pub(super) fn refuse_here(&self) -> Refusal {
+    pub(super) fn refuse_here(&self) -> NoValue {
         let at = self.peek().map_or(self.end, |token| token.at);
-        Refusal { reason: Reason::NotUnderstood, text: self.text, at }
+        NoValue { reason: Reason::NotUnderstood, text: self.text, at }
     }
 }
 

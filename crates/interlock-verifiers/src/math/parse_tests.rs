@@ -8,10 +8,10 @@ use crate::math::statement::parse;
 
 /// The claim in normal form, or the byte that is not understood.
 fn read(query: &str) -> Result<String, usize> {
-    written(parse(query, None)).map_err(|refusal| refusal.at)
+    written(parse(query, None)).map_err(|no_value| no_value.at)
 }
 
-fn written(statement: Result<Statement, Refusal>) -> Result<String, Refusal> {
+fn written(statement: Result<Statement, NoValue>) -> Result<String, NoValue> {
     match statement? {
         Statement::Claim(claim) => normal(&claim),
         Statement::System(system) => panic!("a system: {system:?}"),
@@ -112,8 +112,8 @@ fn an_expected_value_is_one_expression_for_a_query_that_has_a_value() {
     assert_eq!(read("1+1", "2").as_deref(), Ok("1 + 1 = 2"));
     assert_eq!(read("1+1 = 2", "4/2").as_deref(), Ok("1 + 1 = 2 = 4 / 2"));
     for (query, expected, at) in [("1+1", "2 = 2", 2), ("1 < 2", " 2", 1), ("1+1", "", 0), ("1+1", "two", 0)] {
-        let refusal = read(query, expected).expect_err(expected);
-        assert_eq!(refusal, Refusal { reason: Reason::NotUnderstood, text: Text::Expected, at });
+        let no_value = read(query, expected).expect_err(expected);
+        assert_eq!(no_value, NoValue { reason: Reason::NotUnderstood, text: Text::Expected, at });
     }
 }
 
@@ -121,8 +121,8 @@ fn an_expected_value_is_one_expression_for_a_query_that_has_a_value() {
 fn parentheses_nest_to_the_limit_and_rows_do_not_nest() {
     let nested = |depth: usize| format!("{}1{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(read(&nested(DEPTH_MAX)).as_deref(), Ok("1"));
-    let refusal = parse(&nested(DEPTH_MAX + 1), None).expect_err("too deep");
-    assert_eq!((refusal.reason, refusal.at), (Reason::Limit(Limit::Depth), DEPTH_MAX));
+    let no_value = parse(&nested(DEPTH_MAX + 1), None).expect_err("too deep");
+    assert_eq!((no_value.reason, no_value.at), (Reason::Limit(Limit::Depth), DEPTH_MAX));
     let pairs = TOKENS_MAX / 2 - 1;
     assert!(read(&format!("1{}", "^1".repeat(pairs))).is_ok());
     assert!(read(&format!("{}1", "-".repeat(TOKENS_MAX - 1))).is_ok());

@@ -10,7 +10,7 @@ use num_traits::{One, Signed, Zero};
 
 use super::big::{gcd, negated, plus, quotient, times};
 use super::limits::{Fuel, Limit, TERMS_MAX};
-use super::refusal::Reason;
+use super::no_value::Reason;
 use super::value::Value;
 
 /// Which unknowns, in order, and how often each; none with the exponent zero.

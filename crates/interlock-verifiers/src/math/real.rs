@@ -13,9 +13,9 @@ use super::claim::{Domain, Operator};
 use super::interval::{Fixed, Interval};
 use super::lex::{Literal, Relation};
 use super::limits::{Fuel, Limit};
-use super::refusal::Reason;
+use super::no_value::Reason;
 use super::value::Value;
-use super::words::{Constant, Function};
+use super::vocabulary::{Constant, Function};
 
 /// A real number.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use num_traits::{One, Signed};
 
 use super::claim::{Expression, Operator, Rounding, Step, StepKind};
 use super::limits::{Limit, ROUNDING_DIGITS_MAX};
+use super::no_value::Reason;
 use super::real::{Real, Reals};
-use super::refusal::Reason;
 use super::value::Value;
 
 /// A number rounded to so many decimal places, negative ones are before the point: away from zero, and to even.

@@ -12,12 +12,12 @@ use super::claim::{Claim, Link, Rounding, Statement, StepKind, System};
 use super::letters::Letters;
 use super::lex::{Relation, Token, TokenKind, lex};
 use super::limits::{ROUNDING_DIGITS_MAX, STATEMENTS_MAX};
+use super::no_value::{NoValue, Reason, Text};
 use super::parse::Parser;
-use super::refusal::{Reason, Refusal, Text};
-use super::words::implies;
+use super::vocabulary::implies;
 
 /// Reads a query and, where one is given, the value that is expected of it.
-pub(super) fn parse<'t>(query: &'t str, expected: Option<&'t str>) -> Result<Statement<'t>, Refusal> {
+pub(super) fn parse<'t>(query: &'t str, expected: Option<&'t str>) -> Result<Statement<'t>, NoValue> {
     let query_tokens = lex(Text::Query, query)?;
     let expected_tokens = expected.map(|expected| lex(Text::Expected, expected)).transpose()?;
     let letters = Letters::of(&[&query_tokens, expected_tokens.as_deref().unwrap_or(&[])]);
@@ -38,7 +38,7 @@ struct Read<'t> {
     span: core::ops::Range<usize>,
 }
 
-fn read<'t>(text: Text, tokens: &[Token<'t>], end: usize, letters: &Letters<'t>) -> Result<Read<'t>, Refusal> {
+fn read<'t>(text: Text, tokens: &[Token<'t>], end: usize, letters: &Letters<'t>) -> Result<Read<'t>, NoValue> {
     let mut parser = Parser { text, tokens, next: 0, end, depth: 0, letters, steps: Vec::new() };
     let start = parser.peek().map_or(end, |token| token.at);
     let claims = parser.claims()?;
@@ -52,8 +52,8 @@ fn read<'t>(text: Text, tokens: &[Token<'t>], end: usize, letters: &Letters<'t>)
 }
 
 /// Puts together what the query says and what is expected of it.
-fn finish<'t>(query: Read<'t>, expected: Option<Read<'t>>) -> Result<Statement<'t>, Refusal> {
-    let refuse = |text, at| Err(Refusal { reason: Reason::NotUnderstood, text, at });
+fn finish<'t>(query: Read<'t>, expected: Option<Read<'t>>) -> Result<Statement<'t>, NoValue> {
+    let refuse = |text, at| Err(NoValue { reason: Reason::NotUnderstood, text, at });
     let Some(expected) = expected else {
         if query.implies {
             return system(query.claims, query.conclusions, query.span);
@@ -101,16 +101,16 @@ fn system<'t>(
     premises: Vec<Claim<'t>>,
     conclusions: Vec<Claim<'t>>,
     span: core::ops::Range<usize>,
-) -> Result<Statement<'t>, Refusal> {
+) -> Result<Statement<'t>, NoValue> {
     let is_grouped = |kind: &StepKind<'_>| matches!(kind, StepKind::Number(number) if number.is_grouped());
     if premises.iter().chain(&conclusions).any(|claim| claim.has(is_grouped)) {
-        return Err(Refusal { reason: Reason::NotUnderstood, text: Text::Query, at: span.start });
+        return Err(NoValue { reason: Reason::NotUnderstood, text: Text::Query, at: span.start });
     }
     Ok(Statement::System(System { premises, conclusions, span }))
 }
 
 impl<'t> Parser<'_, 't> {
-    fn claims(&mut self) -> Result<Vec<Claim<'t>>, Refusal> {
+    fn claims(&mut self) -> Result<Vec<Claim<'t>>, NoValue> {
         let mut claims = vec![self.claim()?];
         while self.takes_separator() {
             if claims.len() == STATEMENTS_MAX {
@@ -121,7 +121,7 @@ impl<'t> Parser<'_, 't> {
         Ok(claims)
     }
 
-    fn claim(&mut self) -> Result<Claim<'t>, Refusal> {
+    fn claim(&mut self) -> Result<Claim<'t>, NoValue> {
         let first = self.expression()?;
         let mut links = Vec::new();
         while let Some(Token { kind: TokenKind::Relation(relation), at, end }) = self.peek() {
@@ -136,12 +136,12 @@ impl<'t> Parser<'_, 't> {
         let at = self.peek().map_or(self.end, |token| token.at);
         let rounding = self.rounding()?;
         let mut claim = Claim { first, links, rounding };
-        claim.count_places_of_percentages().map_err(|reason| Refusal { reason, text: self.text, at })?;
+        claim.count_places_of_percentages().map_err(|reason| NoValue { reason, text: self.text, at })?;
         Ok(claim)
     }
 
     /// `to 2 dp`, `to 3 significant figures`, `rounded to 1 decimal place`.
-    fn rounding(&mut self) -> Result<Option<Rounding>, Refusal> {
+    fn rounding(&mut self) -> Result<Option<Rounding>, NoValue> {
         let start = self.next;
         if self.takes_word("rounded") {
             self.advance();

@@ -4,16 +4,16 @@
 
 use super::claim::{Operator, StepKind};
 use super::lex::{Literal, Token, TokenKind};
+use super::no_value::NoValue;
 use super::parse::{Parser, is_sign};
-use super::refusal::Refusal;
-use super::words::{Function, Unit, constant, function, unit};
+use super::vocabulary::{Function, Unit, constant, function, unit};
 
 /// The largest exponent of a unit, as in `m^3`.
 const UNIT_EXPONENT_MAX: i32 = 9;
 
 impl Parser<'_, '_> {
     /// `!`, `²` and `³`.
-    pub(super) fn suffixes(&mut self) -> Result<(), Refusal> {
+    pub(super) fn suffixes(&mut self) -> Result<(), NoValue> {
         while let Some(token) = self.peek() {
             // `5!!` is a double factorial to some.
             let kind = if token.kind == TokenKind::Factorial {
@@ -36,7 +36,7 @@ impl Parser<'_, '_> {
     }
 
     /// A unit after a number or parentheses: `km`, `m^2`, `km/h`.
-    pub(super) fn unit_after(&mut self) -> Result<(), Refusal> {
+    pub(super) fn unit_after(&mut self) -> Result<(), NoValue> {
         let Some(token) = self.peek() else { return Ok(()) };
         let mut powers = Vec::new();
         let mut sign = 1;
@@ -62,7 +62,7 @@ impl Parser<'_, '_> {
     }
 
     /// `²`, `³`, `^2`; one where there is none.
-    fn unit_exponent(&mut self) -> Result<i32, Refusal> {
+    fn unit_exponent(&mut self) -> Result<i32, NoValue> {
         match self.peek().map(|token| &token.kind) {
             Some(TokenKind::Raised(digit)) => {
                 self.advance();
@@ -96,12 +96,12 @@ impl Parser<'_, '_> {
     }
 
     /// `20%` is `20 / 100` where `%` cannot be a modulo. Whether there was a per cent.
-    pub(super) fn percent(&mut self) -> Result<bool, Refusal> {
+    pub(super) fn percent(&mut self) -> Result<bool, NoValue> {
         let Some(token) = self.peek() else { return Ok(false) };
         if token.kind == TokenKind::Percent {
             match self.percent_reading(token) {
-                Some(Reading::Modulo) => return Ok(false),
-                Some(Reading::PerCent) => {}
+                Some(Percent::Modulo) => return Ok(false),
+                Some(Percent::PerCent) => {}
                 None => return Err(self.refuse_here()),
             }
         } else if token.kind != TokenKind::Word("percent") {
@@ -116,18 +116,18 @@ impl Parser<'_, '_> {
 
     /// Modulo where an operand follows, per cent where none does. A sign that follows could begin an operand or join
     /// two; the blanks tell, where they are as in `20% + 5` or as in `7 % -3`.
-    fn percent_reading(&self, percent: &Token<'_>) -> Option<Reading> {
+    fn percent_reading(&self, percent: &Token<'_>) -> Option<Percent> {
         let after = self.next.saturating_add(1);
-        let Some(next) = self.tokens.get(after) else { return Some(Reading::PerCent) };
+        let Some(next) = self.tokens.get(after) else { return Some(Percent::PerCent) };
         let blank_before = self.end_before() < percent.at;
         let blank_between = percent.end < next.at;
         // `17%5` and `17 % 5`, but not `20% 80`.
         if matches!(next.kind, TokenKind::Number(_)) {
-            return (blank_before == blank_between).then_some(Reading::Modulo);
+            return (blank_before == blank_between).then_some(Percent::Modulo);
         }
         // `17 % (5)`; `20%(80)` is 16 to some readers and 20 to others.
         if next.kind == TokenKind::Open {
-            return (blank_before && blank_between).then_some(Reading::Modulo);
+            return (blank_before && blank_between).then_some(Percent::Modulo);
         }
         if matches!(next.kind, TokenKind::Currency(_) | TokenKind::Root) {
             return None;
@@ -136,20 +136,20 @@ impl Parser<'_, '_> {
             && (function(word).is_some() || constant(word).is_some() || self.is_unknown(word))
         {
             // `17 % x`, but not `50%x` or `50% x`.
-            return (blank_before && blank_between).then_some(Reading::Modulo);
+            return (blank_before && blank_between).then_some(Percent::Modulo);
         }
         if !is_sign(next) {
-            return Some(Reading::PerCent);
+            return Some(Percent::PerCent);
         }
         let operand = self.tokens.get(after.saturating_add(1))?;
         // `10%+5%`: nobody divides by a percentage for the rest.
         if !blank_before && !blank_between && self.percentage_at(after.saturating_add(1)) {
-            return Some(Reading::PerCent);
+            return Some(Percent::PerCent);
         }
         let blank_after = next.end < operand.at;
         match (blank_before, blank_between, blank_after) {
-            (false, true, true) => Some(Reading::PerCent),
-            (true, true, false) => Some(Reading::Modulo),
+            (false, true, true) => Some(Percent::PerCent),
+            (true, true, false) => Some(Percent::Modulo),
             (true, true, true) | (true, false, _) | (false, true, false) | (false, false, _) => None,
         }
     }
@@ -167,7 +167,7 @@ impl Parser<'_, '_> {
 }
 
 /// What a `%` says.
-enum Reading {
+enum Percent {
     Modulo,
     PerCent,
 }

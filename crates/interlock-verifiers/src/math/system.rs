@@ -10,9 +10,9 @@ use super::arithmetic::evaluate;
 use super::claim::{Claim, Expression, StepKind, System};
 use super::identity::Ratios;
 use super::limits::Fuel;
-use super::refusal::{Reason, Refusal};
+use super::no_value::{NoValue, Reason};
 use super::value::Value;
-use super::words::{is_letter, is_numbered};
+use super::vocabulary::{is_letter, is_numbered};
 
 /// What is known of a system.
 pub(super) enum Finding {
@@ -30,7 +30,7 @@ struct Row {
 }
 
 /// Looks what follows from a system.
-pub(super) fn examine(system: &System, fuel: &mut Fuel) -> Result<Finding, Refusal> {
+pub(super) fn examine(system: &System, fuel: &mut Fuel) -> Result<Finding, NoValue> {
     let mut rows: Vec<(String, Row)> = Vec::new();
     for premise in &system.premises {
         let refuse = |reason| premise.first.refuse(reason, premise.first.span.start);
@@ -87,7 +87,7 @@ fn follows(
     rows: &[(String, Row)],
     solution: &BTreeMap<String, Value>,
     fuel: &mut Fuel,
-) -> Result<bool, Refusal> {
+) -> Result<bool, NoValue> {
     let known = |kind: &StepKind<'_>| !matches!(kind, StepKind::Variable(name) if !solution.contains_key(*name));
     let all_known = conclusion.sides().all(|side| side.steps.iter().all(|step| known(&step.kind)));
     if all_known && !conclusion.links.is_empty() {
@@ -105,7 +105,7 @@ fn follows(
 }
 
 /// The rows of a chain of equations.
-fn linear(claim: &Claim, fuel: &mut Fuel) -> Result<Vec<Row>, Refusal> {
+fn linear(claim: &Claim, fuel: &mut Fuel) -> Result<Vec<Row>, NoValue> {
     let refuse = |reason| claim.first.refuse(reason, claim.first.span.start);
     if claim.links.is_empty() || !claim.only_equates() || claim.rounding.is_some() {
         return Err(refuse(Reason::NotUnderstood));

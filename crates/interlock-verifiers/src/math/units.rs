@@ -5,11 +5,11 @@
 
 use super::claim::{Claim, Domain, Expression, Operator, StepKind};
 use super::lex::Literal;
-use super::refusal::{Reason, Refusal};
-use super::words::{Constant, Function, Unit};
+use super::no_value::{NoValue, Reason};
+use super::vocabulary::{Constant, Function, Unit};
 
 /// Checks the units of a claim; one without any passes.
-pub(super) fn check(claim: &Claim) -> Result<(), Refusal> {
+pub(super) fn check(claim: &Claim) -> Result<(), NoValue> {
     if !claim.has(|kind| matches!(kind, StepKind::Unit(_))) {
         return Ok(());
     }

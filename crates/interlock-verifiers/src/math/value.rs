@@ -14,7 +14,7 @@ use super::big::Fraction;
 use super::claim::Operator;
 use super::lex::Literal;
 use super::limits::Fuel;
-use super::refusal::Reason;
+use super::no_value::Reason;
 
 /// What an operation on small numbers costs, in units of work.
 const SMALL_WORK: u64 = 2;
@@ -300,7 +300,7 @@ mod tests {
         let Ok(Statement::Claim(claim)) = parse(expression, None) else { panic!("{expression}") };
         let (mut fuel, point) = (Fuel::full(), BTreeMap::new());
         let mut reals = Reals { fuel: &mut fuel, bits: 64, point: &point };
-        match claim.first.fold(&mut reals).map_err(|refusal| refusal.reason)? {
+        match claim.first.fold(&mut reals).map_err(|no_value| no_value.reason)? {
             Real::Exact(value) => Ok(value),
             Real::Pi(_) | Real::Exp(_) | Real::Root { .. } | Real::Between(_) => Err(Reason::Inseparable),
         }

@@ -20,6 +20,7 @@ mod databases;
 mod dialect;
 mod echo;
 mod functions;
+mod keywords;
 mod lex;
 mod limits;
 mod reading;
@@ -27,7 +28,6 @@ mod rules;
 mod schema;
 mod verdict;
 mod walk;
-mod words;
 
 use interlock_core::action::{ActionText, Engine};
 

@@ -7,7 +7,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::dialect::{Dialect, Doubts, Modes};
 use super::echo::drops_a_word;
-use super::lex::{Comment, Refusal, scan};
+use super::lex::{Comment, NotRead, scan};
 use super::limits::{PARSER_DEPTH_MAX, STATEMENTS_MAX};
 use super::rules::Rules;
 use super::walk::{Name, RefusedFunction, walk};
@@ -17,7 +17,7 @@ use crate::outcome::Risk;
 #[derive(Debug, Default)]
 pub(super) struct Reading {
     /// Why it is not read, if it is not.
-    pub(super) refusal: Option<Refusal>,
+    pub(super) not_read: Option<NotRead>,
     /// A node that is not on the lists.
     pub(super) not_understood: Option<&'static str>,
     pub(super) kind: &'static str,
@@ -46,11 +46,11 @@ pub(super) struct Stacked {
 
 impl Reading {
     pub(super) fn is_parsed(&self) -> bool {
-        self.refusal.is_none()
+        self.not_read.is_none()
     }
 
-    fn refused(refusal: Refusal) -> Reading {
-        Reading { refusal: Some(refusal), ..Reading::default() }
+    fn refused(not_read: NotRead) -> Reading {
+        Reading { not_read: Some(not_read), ..Reading::default() }
     }
 
     /// The same once more, to join others with.
@@ -66,11 +66,11 @@ impl Reading {
     pub(super) fn join(&mut self, other: Reading) {
         self.stacked = self.stacked.or(other.stacked);
         self.comment = worse_comment(self.comment, other.comment);
-        match other.refusal {
+        match other.not_read {
             None => {}
             // A server that reads it so refuses it.
-            Some(Refusal::NotSql { .. }) => return,
-            Some(Refusal::NotUnderstood { at: _, what } | Refusal::Limit { what }) => {
+            Some(NotRead::NotSql { .. }) => return,
+            Some(NotRead::NotUnderstood { at: _, what } | NotRead::Limit { what }) => {
                 self.not_understood.get_or_insert(what);
             }
         }
@@ -123,7 +123,7 @@ pub(super) fn read(text: &str, dialect: Dialect, rules: &Rules<'_>) -> Reading {
 fn read_as(text: &str, dialect: Dialect, modes: Modes, rules: &Rules<'_>) -> Reading {
     let scan = match scan(text, dialect, modes) {
         Ok(scan) => scan,
-        Err(refusal) => return Reading::refused(refusal),
+        Err(not_read) => return Reading::refused(not_read),
     };
     let mut tokens = scan.tokens;
     trim_end(&mut tokens);
@@ -172,12 +172,12 @@ fn read_several(tokens: Vec<TokenWithSpan>, first: usize, dialect: Dialect, rule
         match &mut reading {
             None => reading = Some(next),
             Some(reading) => {
-                reading.refusal = reading.refusal.or(next.refusal);
+                reading.not_read = reading.not_read.or(next.not_read);
                 reading.join(next);
             }
         }
     }
-    let mut reading = reading.unwrap_or_else(|| Reading::refused(Refusal::NotSql { at }));
+    let mut reading = reading.unwrap_or_else(|| Reading::refused(NotRead::NotSql { at }));
     reading.stacked = Some(Stacked { at, hostile });
     reading
 }
@@ -185,17 +185,17 @@ fn read_several(tokens: Vec<TokenWithSpan>, first: usize, dialect: Dialect, rule
 fn read_statement(tokens: Vec<TokenWithSpan>, dialect: Dialect, rules: &Rules<'_>) -> Reading {
     let (statement, tokens) = match parse(tokens, dialect) {
         Ok(parsed) => parsed,
-        Err(refusal) => return Reading::refused(refusal),
+        Err(not_read) => return Reading::refused(not_read),
     };
     let mut found = walk(&statement, dialect, rules);
     if let Some(at) = found.misread {
-        return Reading::refused(Refusal::NotSql { at });
+        return Reading::refused(NotRead::NotSql { at });
     }
     if found.risk == Risk::Low && drops_a_word(&tokens, &statement) {
         found.not_understood.get_or_insert("a word that the tree does not hold");
     }
     Reading {
-        refusal: None,
+        not_read: None,
         not_understood: found.not_understood,
         kind: found.kind,
         risk: Some(found.risk),
@@ -222,7 +222,7 @@ fn names(found: &[Name<'_>]) -> Vec<String> {
 
 /// Parses one statement, up to the last token: the parser itself would stop at a word it takes for the end of a block.
 #[expect(clippy::wildcard_enum_match_arm, reason = "only a word is a keyword")]
-fn parse(mut tokens: Vec<TokenWithSpan>, dialect: Dialect) -> Result<(Statement, Vec<TokenWithSpan>), Refusal> {
+fn parse(mut tokens: Vec<TokenWithSpan>, dialect: Dialect) -> Result<(Statement, Vec<TokenWithSpan>), NotRead> {
     let first = tokens.iter().position(|token| !matches!(token.token, Token::Whitespace(_)));
     let keyword = first.and_then(|first| tokens.get(first)).and_then(|token| match &token.token {
         Token::Word(word) => Some(word.keyword),
@@ -239,9 +239,9 @@ fn parse(mut tokens: Vec<TokenWithSpan>, dialect: Dialect) -> Result<(Statement,
         Parser::new(dialect.grammar()).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(tokens);
     match parser.parse_statement() {
         Ok(statement) if parser.peek_token_ref().token == Token::EOF => Ok((statement, parser.into_tokens())),
-        Err(ParserError::RecursionLimitExceeded) => Err(Refusal::Limit { what: "the statement is nested too deep" }),
+        Err(ParserError::RecursionLimitExceeded) => Err(NotRead::Limit { what: "the statement is nested too deep" }),
         Ok(_) | Err(ParserError::TokenizerError(_) | ParserError::ParserError(_)) => {
-            Err(Refusal::NotSql { at: place(parser.peek_token_ref().span.start.column) })
+            Err(NotRead::NotSql { at: place(parser.peek_token_ref().span.start.column) })
         }
     }
 }

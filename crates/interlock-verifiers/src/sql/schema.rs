@@ -120,9 +120,9 @@ fn of_statements(text: &str, dialect: Option<Dialect>) -> Result<Schema, Cause> 
 
 fn statements_in(text: &str, dialect: Dialect) -> Result<Schema, Cause> {
     let refuse = |at: usize| format!("the schema is not {} at byte {at}", dialect.name());
-    let scan = scan(text, dialect, dialect.modes()).map_err(|refusal| match refusal {
-        super::lex::Refusal::NotSql { at } | super::lex::Refusal::NotUnderstood { at, what: _ } => refuse(at),
-        super::lex::Refusal::Limit { what } => format!("the schema is beyond a limit: {what}"),
+    let scan = scan(text, dialect, dialect.modes()).map_err(|not_read| match not_read {
+        super::lex::NotRead::NotSql { at } | super::lex::NotRead::NotUnderstood { at, what: _ } => refuse(at),
+        super::lex::NotRead::Limit { what } => format!("the schema is beyond a limit: {what}"),
     })?;
     let mut parser =
         Parser::new(dialect.grammar()).with_recursion_limit(PARSER_DEPTH_MAX).with_tokens_with_locations(scan.tokens);

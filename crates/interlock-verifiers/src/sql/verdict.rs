@@ -5,7 +5,7 @@ use interlock_core::json::Value;
 use super::certificate::certificate;
 use super::databases::Database;
 use super::dialect::{Dialect, Named};
-use super::lex::Refusal;
+use super::lex::NotRead;
 use super::limits::{BYTE_WORK, TEXT_BYTES_MAX};
 use super::reading::{Reading, read};
 use super::rules::{Rules, Schema};
@@ -173,9 +173,9 @@ fn passes(reading: &Reading) -> bool {
 fn outcome(text: &str, dialects: &[Dialect], reading: &Reading, rules: &Rules<'_>) -> Outcome {
     let checks = checks(reading, rules);
     let failed: Vec<&'static str> = checks.iter().filter(|check| !check.passed).map(|check| check.name).collect();
-    let abstains = match reading.refusal {
-        Some(Refusal::NotUnderstood { .. } | Refusal::Limit { .. }) => true,
-        Some(Refusal::NotSql { .. }) => false,
+    let abstains = match reading.not_read {
+        Some(NotRead::NotUnderstood { .. } | NotRead::Limit { .. }) => true,
+        Some(NotRead::NotSql { .. }) => false,
         None => reading.not_understood.is_some(),
     };
     let broken = failed.iter().any(|name| !matches!(*name, "parsed" | "no_destructive_operations"));
@@ -203,7 +203,7 @@ fn uncertain(checks: Vec<Check>) -> Outcome {
 
 /// A question that makes no sense.
 fn failed_at_once(text: &str, name: &'static str, message: &'static str) -> Outcome {
-    let reading = Reading { refusal: Some(Refusal::NotSql { at: 0 }), ..Reading::default() };
+    let reading = Reading { not_read: Some(NotRead::NotSql { at: 0 }), ..Reading::default() };
     Outcome {
         status: Status::Failed,
         risk: Some(Risk::High),
@@ -217,20 +217,20 @@ fn failed_at_once(text: &str, name: &'static str, message: &'static str) -> Outc
 /// The checks, in their order. A text that is not read has only those that need no tree.
 fn checks(reading: &Reading, rules: &Rules<'_>) -> Vec<Check> {
     let mut checks = Vec::with_capacity(8);
-    checks.push(match (reading.refusal, reading.not_understood) {
+    checks.push(match (reading.not_read, reading.not_understood) {
         (None, None) => Check::passed("parsed", "the statement is understood"),
         (None, Some(what)) => {
             Check::failed("parsed", format!("the statement has something that is not understood: {what}"))
         }
-        (Some(Refusal::NotSql { at }), _) => {
+        (Some(NotRead::NotSql { at }), _) => {
             Check::failed("parsed", format!("the text is no statement of the dialect at byte {at}"))
         }
-        (Some(Refusal::NotUnderstood { at, what }), _) => {
+        (Some(NotRead::NotUnderstood { at, what }), _) => {
             Check::failed("parsed", format!("the text has something at byte {at} that is not understood: {what}"))
         }
-        (Some(Refusal::Limit { what }), _) => Check::failed("parsed", format!("the text is beyond a limit: {what}")),
+        (Some(NotRead::Limit { what }), _) => Check::failed("parsed", format!("the text is beyond a limit: {what}")),
     });
-    let lexed = !matches!(reading.refusal, Some(Refusal::NotUnderstood { .. } | Refusal::Limit { .. }));
+    let lexed = !matches!(reading.not_read, Some(NotRead::NotUnderstood { .. } | NotRead::Limit { .. }));
     if reading.is_parsed() || (lexed && (reading.stacked.is_some() || reading.comment.is_some())) {
         let one = "there is one statement";
         checks.push(found(

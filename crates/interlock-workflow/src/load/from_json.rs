@@ -3,11 +3,11 @@
 use interlock_core::json::{self, Content, JsonErrorKind, Value};
 
 use super::node::{Member, Node, NodeValue};
-use super::problem::{Found, Path, quoted};
+use super::problem::{Path, ProblemList, quoted};
 use super::{Limits, READ_DEPTH_MAX};
 
 /// The tree of a JSON text; `None` if there is none to speak of.
-pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<Node> {
+pub(super) fn read(text: &str, limits: &Limits, errors: &mut ProblemList) -> Option<Node> {
     match json::parse(text, &limits.of_json()) {
         Ok(document) => Some(node(document.root(), &Path::Root, 0, limits, errors)),
         Err(error) => {
@@ -36,7 +36,7 @@ pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<No
     }
 }
 
-fn node(value: Value<'_>, path: &Path<'_>, depth: usize, limits: &Limits, errors: &mut Found) -> Node {
+fn node(value: Value<'_>, path: &Path<'_>, depth: usize, limits: &Limits, errors: &mut ProblemList) -> Node {
     let span = value.span();
     if depth > READ_DEPTH_MAX {
         return Node::refused(span); // Not reached: the parser's limit is lower.

@@ -6,11 +6,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::node::{Member, Node, NodeValue};
-use super::problem::{Found, Path};
+use super::problem::{Path, ProblemList};
 use super::{Limits, READ_DEPTH_MAX};
 
 /// The tree of a TOML text; `None` if there is none to speak of.
-pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<Node> {
+pub(super) fn read(text: &str, limits: &Limits, errors: &mut ProblemList) -> Option<Node> {
     let (table, refusals) = DeTable::parse_recoverable(text);
     for refusal in &refusals {
         let span = refusal.span().unwrap_or(0..0);
@@ -29,7 +29,7 @@ pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<No
 
 struct Convert<'c> {
     limits: &'c Limits,
-    errors: &'c mut Found,
+    errors: &'c mut ProblemList,
     values_left: usize,
     depth_told: bool,
 }

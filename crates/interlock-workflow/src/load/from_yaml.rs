@@ -8,18 +8,18 @@ use core::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 
 use super::node::{Member, Node, NodeValue};
-use super::problem::{Found, Path};
+use super::problem::{Path, ProblemList};
 use super::{Limits, READ_DEPTH_MAX};
 
 /// The tree of a YAML text; `None` if there is none to speak of.
-pub(super) fn read(text: &str, limits: &Limits, errors: &mut Found) -> Option<Node> {
+pub(super) fn read(text: &str, limits: &Limits, errors: &mut ProblemList) -> Option<Node> {
     if let Some(span) = directive(text) {
         let help = "YAML 1.2 is understood without being told".to_owned();
         errors.add_with_help(&span, &Path::Root, "directives are not supported", help);
         return None;
     }
     let parser = Parser::new_from_str(text);
-    let mut convert = Convert { parser, places: Places::of(text), limits, errors, values_left: limits.values };
+    let mut convert = Convert { text, parser, places: Places::of(text), limits, errors, values_left: limits.values };
     let root = convert.documents();
     if root.is_none() && convert.errors.is_empty() {
         convert.errors.add(&(0..0), &Path::Root, "the text is empty");
@@ -69,10 +69,11 @@ impl Places {
 }
 
 struct Convert<'t, 'c> {
+    text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
     places: Places,
     limits: &'c Limits,
-    errors: &'c mut Found,
+    errors: &'c mut ProblemList,
     values_left: usize,
 }
 
@@ -112,7 +113,7 @@ impl<'t> Convert<'t, '_> {
     fn syntax(&mut self, error: &ScanError) {
         let start = self.places.byte(error.marker().index());
         let span = start..start.saturating_add(1);
-        if error.info().contains("anchor") {
+        if self.text.get(start..).is_some_and(|rest| rest.starts_with(['*', '&'])) {
             return self.unshared(&span, &Path::Root);
         }
         self.errors.add(&span, &Path::Root, format!("this is not YAML: {}", interlock_core::visible(error.info())));

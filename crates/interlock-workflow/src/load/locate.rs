@@ -5,14 +5,14 @@ use core::ops::Range;
 use interlock_core::json::Json;
 
 use super::node::{Member, Node, NodeValue};
-use super::problem::{Found, Problem};
+use super::problem::{Problem, ProblemList};
 use super::{Format, Limits, from_json, from_toml, from_yaml};
 use crate::analysis::PlacePart;
 
 /// The bytes of the part of a text that a place speaks of: its key where it has one, else the value. Of a place that is
 /// not there, what is there of the way to it.
 pub fn locate(text: &str, format: Format, places: &[&[PlacePart]]) -> Vec<Range<usize>> {
-    let mut errors = Found::default();
+    let mut errors = ProblemList::default();
     let tree = match format {
         Format::Json => from_json::read(text, &Limits::MAX, &mut errors),
         Format::Yaml => from_yaml::read(text, &Limits::MAX, &mut errors),
@@ -23,7 +23,7 @@ pub fn locate(text: &str, format: Format, places: &[&[PlacePart]]) -> Vec<Range<
 
 /// Reads another document of the same formats, without a word about what it may hold.
 pub fn document(text: &str, format: Format) -> Result<Json, Vec<Problem>> {
-    let mut errors = Found::default();
+    let mut errors = ProblemList::default();
     let tree = match format {
         Format::Json => from_json::read(text, &Limits::MAX, &mut errors),
         Format::Yaml => from_yaml::read(text, &Limits::MAX, &mut errors),

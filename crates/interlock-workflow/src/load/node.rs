@@ -8,7 +8,7 @@ use core::ops::Range;
 use interlock_core::json::{self, Json, nfc};
 
 use super::Limits;
-use super::problem::{Found, Path, quoted};
+use super::problem::{Path, ProblemList, quoted};
 
 /// A value and its place.
 #[derive(Debug, Clone)]
@@ -59,7 +59,12 @@ impl Node {
     }
 
     /// An object. Keys that are one key after normalisation are told of; the first stays.
-    pub(super) fn object(mut members: Vec<Member>, span: Range<usize>, path: &Path<'_>, errors: &mut Found) -> Node {
+    pub(super) fn object(
+        mut members: Vec<Member>,
+        span: Range<usize>,
+        path: &Path<'_>,
+        errors: &mut ProblemList,
+    ) -> Node {
         for member in &mut members {
             if let std::borrow::Cow::Owned(key) = nfc(&member.key) {
                 member.key = key;

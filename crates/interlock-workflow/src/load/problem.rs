@@ -79,18 +79,18 @@ impl<'p> Path<'p> {
 /// The problems found so far.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
-    pub(super) errors: Found,
-    pub(super) warnings: Found,
+    pub(super) errors: ProblemList,
+    pub(super) warnings: ProblemList,
 }
 
 /// Problems of one kind; their lines are not known yet.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ProblemList {
     list: Vec<Problem>,
     count: usize,
 }
 
-impl Found {
+impl ProblemList {
     pub(super) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

@@ -21,7 +21,7 @@ pub(super) fn rule(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, st
     let bound = found.and_then(|found| found.bound.as_ref()).filter(|_| ruled.redeemed.is_none() && !asks);
     let applied = CallApplied {
         decision_id: &ruled.decision_id,
-        profile: bound.map(|bound| bound.profile.as_str()),
+        bound,
         decision: ruled.ruling.decision,
         observed: ruled.observed,
         redeemed: ruled.redeemed.as_deref(),

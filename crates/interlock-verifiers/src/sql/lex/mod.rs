@@ -14,7 +14,7 @@ use super::limits::{NESTING_MAX, RUN_TOKENS_MAX};
 
 /// Why a text is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum NotRead {
     /// It is not a text of the dialect.
     NotSql { at: usize },
     /// It may be, but this program does not know what it means.
@@ -43,7 +43,7 @@ pub(super) struct Comment {
 }
 
 /// Splits a text into tokens.
-pub(super) fn scan(text: &str, dialect: Dialect, modes: Modes) -> Result<Scan, Refusal> {
+pub(super) fn scan(text: &str, dialect: Dialect, modes: Modes) -> Result<Scan, NotRead> {
     let mut lexer = Lexer {
         text,
         bytes: text.as_bytes(),
@@ -61,7 +61,7 @@ pub(super) fn scan(text: &str, dialect: Dialect, modes: Modes) -> Result<Scan, R
     };
     // Where a server or driver ends a text at this byte, it sees another text.
     if let Some(at) = lexer.bytes.iter().position(|byte| *byte == 0) {
-        return Err(Refusal::NotSql { at });
+        return Err(NotRead::NotSql { at });
     }
     while let Some(byte) = lexer.byte(0) {
         lexer.token(byte)?;
@@ -95,12 +95,12 @@ impl Lexer<'_> {
         self.at = self.at.saturating_add(bytes);
     }
 
-    fn not_sql<T>(&self) -> Result<T, Refusal> {
-        Err(Refusal::NotSql { at: self.at })
+    fn not_sql<T>(&self) -> Result<T, NotRead> {
+        Err(NotRead::NotSql { at: self.at })
     }
 
-    fn not_understood<T>(&self, what: &'static str) -> Result<T, Refusal> {
-        Err(Refusal::NotUnderstood { at: self.at, what })
+    fn not_understood<T>(&self, what: &'static str) -> Result<T, NotRead> {
+        Err(NotRead::NotUnderstood { at: self.at, what })
     }
 
     fn one_of(&self, dialects: &[Dialect]) -> bool {
@@ -109,12 +109,12 @@ impl Lexer<'_> {
 
     /// Adds a token that began at `start` and ends here.
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other token counts")]
-    fn push(&mut self, start: usize, token: Token) -> Result<(), Refusal> {
+    fn push(&mut self, start: usize, token: Token) -> Result<(), NotRead> {
         match &token {
             Token::Whitespace(_) => {}
             Token::LParen | Token::LBracket | Token::LBrace => {
                 if self.runs.len() > NESTING_MAX {
-                    return Err(Refusal::Limit { what: "parentheses are nested too deep" });
+                    return Err(NotRead::Limit { what: "parentheses are nested too deep" });
                 }
                 self.runs.push(0);
             }
@@ -137,17 +137,17 @@ impl Lexer<'_> {
         Ok(())
     }
 
-    fn count(&mut self) -> Result<(), Refusal> {
+    fn count(&mut self) -> Result<(), NotRead> {
         if let Some(run) = self.runs.last_mut() {
             *run = run.saturating_add(1);
             if *run > RUN_TOKENS_MAX {
-                return Err(Refusal::Limit { what: "a part without commas or parentheses is too long" });
+                return Err(NotRead::Limit { what: "a part without commas or parentheses is too long" });
             }
         }
         Ok(())
     }
 
-    fn token(&mut self, byte: u8) -> Result<(), Refusal> {
+    fn token(&mut self, byte: u8) -> Result<(), NotRead> {
         match byte {
             b' ' | b'\t' | b'\n' | b'\r' => self.whitespace(),
             b'\'' => self.string(self.at, Literal::Plain),
@@ -165,7 +165,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn whitespace(&mut self) -> Result<(), Refusal> {
+    fn whitespace(&mut self) -> Result<(), NotRead> {
         let start = self.at;
         let mut newline = false;
         while let Some(byte @ (b' ' | b'\t' | b'\n' | b'\r')) = self.byte(0) {
@@ -182,7 +182,7 @@ impl Lexer<'_> {
     }
 
     /// A comment is refused later; here it stands for white space, so that the rest is judged as well.
-    fn line_comment(&mut self, sign: usize) -> Result<(), Refusal> {
+    fn line_comment(&mut self, sign: usize) -> Result<(), NotRead> {
         let start = self.at;
         self.skip(sign);
         while self.byte(0).is_some_and(|byte| byte != b'\n' && byte != b'\r') {
@@ -191,7 +191,7 @@ impl Lexer<'_> {
         self.comment(start, false)
     }
 
-    fn block_comment(&mut self) -> Result<(), Refusal> {
+    fn block_comment(&mut self) -> Result<(), NotRead> {
         let start = self.at;
         let nests = self.one_of(&[Dialect::Postgres, Dialect::Mssql]);
         self.skip(2);
@@ -219,7 +219,7 @@ impl Lexer<'_> {
         self.comment(start, executed || nested || glues)
     }
 
-    fn comment(&mut self, start: usize, trick: bool) -> Result<(), Refusal> {
+    fn comment(&mut self, start: usize, trick: bool) -> Result<(), NotRead> {
         let first = self.scan.comment.unwrap_or(Comment { at: start, trick: false });
         self.scan.comment = Some(Comment { at: first.at, trick: first.trick || trick });
         self.push(start, Token::Whitespace(Whitespace::Space))
@@ -232,7 +232,7 @@ impl Lexer<'_> {
     }
 
     /// The end of what stands in quotes, the opening one being passed already; and whether a quote in it is doubled.
-    fn quoted(&mut self, quote: u8, escapes: bool) -> Result<(usize, bool), Refusal> {
+    fn quoted(&mut self, quote: u8, escapes: bool) -> Result<(usize, bool), NotRead> {
         let mut doubled = false;
         let mut backslashes = 0_usize;
         let mut doubtful = false;
@@ -274,7 +274,7 @@ impl Lexer<'_> {
     }
 
     /// A literal in single quotes; `start` is where its prefix begins.
-    fn string(&mut self, start: usize, literal: Literal) -> Result<(), Refusal> {
+    fn string(&mut self, start: usize, literal: Literal) -> Result<(), NotRead> {
         let bigquery = self.dialect == Dialect::Bigquery;
         if bigquery && self.is(1, b'\'') && self.is(2, b'\'') {
             return self.not_understood("a string in three quotes");
@@ -310,14 +310,14 @@ impl Lexer<'_> {
             Literal::Bits if text.bytes().all(|digit| matches!(digit, b'0' | b'1')) => {
                 Token::SingleQuotedByteStringLiteral(text)
             }
-            Literal::Hex | Literal::Bits => return Err(Refusal::NotSql { at: start }),
+            Literal::Hex | Literal::Bits => return Err(NotRead::NotSql { at: start }),
         };
         self.push(start, token)?;
         self.not_glued()
     }
 
     /// After a quote something else must come before the next word or quote.
-    fn not_glued(&self) -> Result<(), Refusal> {
+    fn not_glued(&self) -> Result<(), NotRead> {
         match self.byte(0) {
             Some(b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'\'' | b'"' | b'`' | b'$' | 0x80..) => {
                 self.not_sql()
@@ -326,7 +326,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn double_quotes(&mut self) -> Result<(), Refusal> {
+    fn double_quotes(&mut self) -> Result<(), NotRead> {
         self.scan.doubts.double_quotes |= self.settled.double_quotes;
         if !self.modes.double_quotes_strings {
             return self.quoted_name('"', b'"');
@@ -347,7 +347,7 @@ impl Lexer<'_> {
         self.not_glued()
     }
 
-    fn quoted_name(&mut self, quote: char, end_quote: u8) -> Result<(), Refusal> {
+    fn quoted_name(&mut self, quote: char, end_quote: u8) -> Result<(), NotRead> {
         let start = self.at;
         self.skip(1);
         let open = self.at;
@@ -370,14 +370,14 @@ impl Lexer<'_> {
         let end_text = char::from(end_quote).to_string();
         let name = self.content(open, end, &end_text, doubled);
         if name.is_empty() {
-            return Err(Refusal::NotSql { at: start });
+            return Err(NotRead::NotSql { at: start });
         }
         self.scan.doubts.names |= self.dialect.folds_names() && !name.is_ascii();
         self.push(start, Token::make_word(&name, Some(quote)))?;
         self.not_glued()
     }
 
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn number(&mut self) -> Result<(), NotRead> {
         let start = self.at;
         if self.is(0, b'0') && matches!(self.byte(1), Some(b'x' | b'X')) {
             if !self.one_of(&[Dialect::Mysql, Dialect::Sqlite, Dialect::Mssql, Dialect::Bigquery]) {
@@ -417,7 +417,7 @@ impl Lexer<'_> {
     }
 
     /// `1or`, `1e`, `1_000`: servers disagree on where the number ends.
-    fn no_junk(&self) -> Result<(), Refusal> {
+    fn no_junk(&self) -> Result<(), NotRead> {
         match self.byte(0) {
             Some(b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | b'\'' | b'"' | b'`' | b'@' | b'#' | 0x80..) => {
                 self.not_sql()
@@ -427,7 +427,7 @@ impl Lexer<'_> {
     }
 
     /// A word that began at `start`; what stands before this place is a sigil.
-    fn word(&mut self, start: usize) -> Result<(), Refusal> {
+    fn word(&mut self, start: usize) -> Result<(), NotRead> {
         let mut ascii = true;
         loop {
             match self.byte(0) {
@@ -495,7 +495,7 @@ impl Lexer<'_> {
     }
 
     /// What begins with `@`, `#`, `$`, `?` or `:`.
-    fn sigil(&mut self, byte: u8) -> Result<(), Refusal> {
+    fn sigil(&mut self, byte: u8) -> Result<(), NotRead> {
         let start = self.at;
         let word_follows = |ahead| matches!(self.byte(ahead), Some(b'a'..=b'z' | b'A'..=b'Z' | b'_'));
         match (byte, self.dialect) {
@@ -531,7 +531,7 @@ impl Lexer<'_> {
         }
     }
 
-    fn placeholder(&mut self) -> Result<(), Refusal> {
+    fn placeholder(&mut self) -> Result<(), NotRead> {
         let start = self.at;
         let by_number = matches!(self.byte(0), Some(b'?')) || self.byte(1).is_some_and(|next| next.is_ascii_digit());
         self.skip(1);
@@ -546,7 +546,7 @@ impl Lexer<'_> {
     }
 
     /// `$1`, or a string between `$tag$` and `$tag$`.
-    fn dollar(&mut self) -> Result<(), Refusal> {
+    fn dollar(&mut self) -> Result<(), NotRead> {
         let start = self.at;
         if self.byte(1).is_some_and(|next| next.is_ascii_digit()) {
             return self.placeholder();
@@ -554,7 +554,7 @@ impl Lexer<'_> {
         self.skip(1);
         self.digits(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if !self.is(0, b'$') {
-            return Err(Refusal::NotSql { at: start });
+            return Err(NotRead::NotSql { at: start });
         }
         self.skip(1);
         let open = self.at;

@@ -3,10 +3,10 @@
 use sqlparser::tokenizer::Token;
 
 use super::super::dialect::Dialect;
-use super::{Lexer, Refusal};
+use super::{Lexer, NotRead};
 
 impl Lexer<'_> {
-    pub(super) fn operator(&mut self, byte: u8) -> Result<(), Refusal> {
+    pub(super) fn operator(&mut self, byte: u8) -> Result<(), NotRead> {
         let start = self.at;
         let (length, token) = match self.operator_at(byte) {
             Some(found) => found,

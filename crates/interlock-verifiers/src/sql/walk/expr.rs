@@ -9,7 +9,7 @@ use super::likeness::folded_text;
 use super::{RefusedFunction, Walker, last, position};
 use crate::sql::dialect::Dialect;
 use crate::sql::functions::{Effect, effect_of};
-use crate::sql::words;
+use crate::sql::keywords;
 
 impl<'a> Walker<'a> {
     pub(super) fn exprs(&mut self, exprs: &'a [Expr]) {
@@ -523,7 +523,7 @@ impl<'a> Walker<'a> {
 
     fn custom_type(&mut self, name: &'a ObjectName) {
         let builtin = match (name.0.as_slice(), last(name)) {
-            ([_], Some(name)) => name.quote_style.is_none() && words::is_builtin_type(&name.value),
+            ([_], Some(name)) => name.quote_style.is_none() && keywords::is_builtin_type(&name.value),
             _ => false,
         };
         if !builtin {

@@ -10,7 +10,7 @@ use super::{Name, Walker, last, position};
 use crate::outcome::Risk;
 use crate::sql::dialect::Dialect;
 use crate::sql::functions::effect_of;
-use crate::sql::words;
+use crate::sql::keywords;
 
 impl<'a> Walker<'a> {
     pub(super) fn tables(&mut self, tables: &'a TableWithJoins) {
@@ -279,7 +279,7 @@ impl<'a> Walker<'a> {
         if is_table {
             self.reads(name);
             // There a pragma can be read as a table, and runs: `FROM pragma_optimize`.
-            if self.dialect == Dialect::Sqlite && words::is_other_pragma_table(&table.value) {
+            if self.dialect == Dialect::Sqlite && keywords::is_other_pragma_table(&table.value) {
                 self.raise(Risk::Critical);
             }
             let known = matches!(columns, Columns::Of(_));
@@ -346,7 +346,7 @@ impl<'a> Walker<'a> {
         // What a function of one's own returns is not known.
         if self.dialect == Dialect::Postgres && effect_of(name, self.dialect).is_some() {
             let name = alias.map_or(name, |alias| alias.name.value.as_str());
-            let columns = last(function).and_then(|function| words::columns_of_function(&function.value));
+            let columns = last(function).and_then(|function| keywords::columns_of_function(&function.value));
             self.called(name, alias, columns.map_or_else(|| vec![name], <[&str]>::to_vec), numbered);
             return;
         }

@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use super::{Name, RefusedFunction, Walker, last, position};
 use crate::sql::dialect::Dialect;
 use crate::sql::functions::{Effect, effect_of};
-use crate::sql::words;
+use crate::sql::keywords;
 
 impl<'a> Walker<'a> {
     /// Walks a call; true if its value depends on literals only.
@@ -28,7 +28,7 @@ impl<'a> Walker<'a> {
         };
         let is_own = effect_of(word, self.dialect).is_none();
         let of_server =
-            words::is_time_or_chance(word) || !(has_arguments || over.is_some() || !within_group.is_empty());
+            keywords::is_time_or_chance(word) || !(has_arguments || over.is_some() || !within_group.is_empty());
         if is_own || (effect == Some(Effect::Varying) && !of_server) {
             self.meets_data();
         }
@@ -117,9 +117,9 @@ impl<'a> Walker<'a> {
     /// The arguments of a call; true if all are literals.
     pub(super) fn args(&mut self, name: &'a ObjectName, args: &'a [FunctionArg]) -> bool {
         let function = last(name).map_or("", |name| name.value.as_str());
-        let takes_parts = words::takes_date_part(function);
-        let takes_paths = words::takes_json_path(function);
-        let condition = words::is_conditional(function);
+        let takes_parts = keywords::takes_date_part(function);
+        let takes_paths = keywords::takes_json_path(function);
+        let condition = keywords::is_conditional(function);
         let mut constant = true;
         for (index, arg) in args.iter().enumerate() {
             let arg = match arg {
@@ -131,7 +131,7 @@ impl<'a> Walker<'a> {
             };
             constant &= match arg {
                 FunctionArgExpr::Expr(Expr::Identifier(word))
-                    if takes_parts && word.quote_style.is_none() && words::is_date_part(&word.value) =>
+                    if takes_parts && word.quote_style.is_none() && keywords::is_date_part(&word.value) =>
                 {
                     true
                 }

@@ -21,15 +21,15 @@ mod write;
 use sqlparser::ast::{Ident, ObjectName, ObjectNamePart, Statement};
 
 use super::dialect::Dialect;
+use super::keywords;
 use super::limits::TREE_DEPTH_MAX;
 use super::rules::Rules;
-use super::words;
 use crate::outcome::Risk;
 use scope::{Cte, Scope};
 
 /// What a statement is found to do.
 #[derive(Debug)]
-pub(super) struct Found<'a> {
+pub(super) struct StatementFindings<'a> {
     /// Its kind, for the certificate.
     pub(super) kind: &'static str,
     /// What it does at worst.
@@ -87,8 +87,8 @@ pub(super) struct RefusedFunction {
 }
 
 /// Walks a statement.
-pub(super) fn walk<'a>(statement: &'a Statement, dialect: Dialect, rules: &'a Rules<'a>) -> Found<'a> {
-    let found = Found {
+pub(super) fn walk<'a>(statement: &'a Statement, dialect: Dialect, rules: &'a Rules<'a>) -> StatementFindings<'a> {
+    let found = StatementFindings {
         kind: "unknown",
         risk: Risk::Low,
         reads: Vec::new(),
@@ -110,7 +110,7 @@ pub(super) fn walk<'a>(statement: &'a Statement, dialect: Dialect, rules: &'a Ru
 struct Walker<'a> {
     dialect: Dialect,
     rules: &'a Rules<'a>,
-    found: Found<'a>,
+    found: StatementFindings<'a>,
     scopes: Vec<Scope<'a>>,
     ctes: Vec<Cte<'a>>,
     depth: u32,
@@ -181,7 +181,7 @@ impl<'a> Walker<'a> {
     /// Any identifier. In Transact-SQL a reserved word in its place begins another statement: `FROM t SHUTDOWN`.
     fn ident(&mut self, ident: &'a Ident) {
         match ident.quote_style {
-            None if self.dialect == Dialect::Mssql && words::is_reserved_in_mssql(&ident.value) => {
+            None if self.dialect == Dialect::Mssql && keywords::is_reserved_in_mssql(&ident.value) => {
                 self.found.misread.get_or_insert(position(ident));
             }
             Some('\'') => self.unknown("a string in place of a name"),
@@ -194,10 +194,10 @@ impl<'a> Walker<'a> {
         if ident.quote_style.is_some() {
             return;
         }
-        if words::is_reserved_everywhere(&ident.value) {
+        if keywords::is_reserved_everywhere(&ident.value) {
             self.found.misread.get_or_insert(position(ident));
         }
-        if self.dialect == Dialect::Postgres && words::is_reserved_in_postgres(&ident.value) {
+        if self.dialect == Dialect::Postgres && keywords::is_reserved_in_postgres(&ident.value) {
             self.unknown("a word that is no name");
         }
     }

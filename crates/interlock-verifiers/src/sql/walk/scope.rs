@@ -6,8 +6,8 @@ use super::{RefusedFunction, Walker, position};
 use crate::outcome::Risk;
 use crate::sql::dialect::Dialect;
 use crate::sql::functions::{Effect, effect_of};
+use crate::sql::keywords;
 use crate::sql::rules::Table;
-use crate::sql::words;
 
 /// What one SELECT can see.
 #[derive(Debug, Default)]
@@ -137,7 +137,7 @@ impl<'a> Walker<'a> {
         // There `u.to_json` is `to_json(u)` if there is no such column.
         if let Some((scope, relation)) = found
             && self.dialect == Dialect::Postgres
-            && words::takes_row(&column.value)
+            && keywords::takes_row(&column.value)
         {
             self.star_of(scope, relation, position(column), &[]);
         }
@@ -173,7 +173,7 @@ impl<'a> Walker<'a> {
         }
         let effect = effect_of(name, self.dialect);
         let harmless = matches!(effect, Some(Effect::Pure | Effect::Varying));
-        let feared = !harmless && words::changes_something(name);
+        let feared = !harmless && keywords::changes_something(name);
         if from_call && (!unknown || effect.is_some()) {
             self.unknown("a column that may be a function");
         }

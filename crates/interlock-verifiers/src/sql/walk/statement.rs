@@ -8,7 +8,7 @@ use sqlparser::ast::{
 use super::{Name, Walker};
 use crate::outcome::Risk;
 use crate::sql::dialect::Dialect;
-use crate::sql::words;
+use crate::sql::keywords;
 
 impl<'a> Walker<'a> {
     /// Walks a statement and says what kind it is.
@@ -283,7 +283,7 @@ impl<'a> Walker<'a> {
     fn pragma(&mut self, name: &'a ObjectName, value: Option<&'a Value>, is_assignment: bool) -> &'static str {
         self.only_in(&[Dialect::Sqlite]);
         let word = super::last(name).map_or("", |name| name.value.as_str());
-        let reads = !is_assignment && words::is_reading_pragma(word, value.is_some());
+        let reads = !is_assignment && keywords::is_reading_pragma(word, value.is_some());
         self.raise(if reads { Risk::Low } else { Risk::Critical });
         "pragma"
     }

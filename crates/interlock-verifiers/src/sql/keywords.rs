@@ -1,4 +1,4 @@
-//! Small tables of words.
+//! Words of the dialects, in small tables: reserved ones, types, functions, parts of dates.
 
 /// Words that are no names in Transact-SQL unless quoted; many of them begin a statement, which needs no semicolon
 /// before it. `GO` ends a batch for the usual clients.

@@ -1,6 +1,6 @@
 //! Why a claim has no values: what stopped the reading or the calculating, and where.
 //!
-//! A refusal names positions and limits. It never holds a piece of the text.
+//! It names positions and limits, and never a piece of the text.
 
 use core::fmt;
 
@@ -12,7 +12,7 @@ use super::{Aim, DECIDED, IN_DOMAIN, NO_DIVISION_BY_ZERO, PARSED, SAME_UNITS, WI
 
 /// What stopped, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(super) struct NoValue {
     pub(super) reason: Reason,
     pub(super) text: Text,
     /// The byte in that text.
@@ -92,7 +92,7 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for NoValue {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
             Reason::NotUnderstood => formatter.write_str("not understood")?,
