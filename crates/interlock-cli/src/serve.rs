@@ -410,8 +410,7 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     let user_home = env::var("HOME").ok().filter(|user| !user.is_empty());
     let on_path = env::var("PATH").unwrap_or_default();
     let on_path = on_path.split(':').filter(|place| place.starts_with('/')).map(str::to_owned).collect();
-    // What no runner tried, nothing holds.
-    let abilities = Abilities::default();
+    let abilities = abilities();
     let setup = HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop), abilities };
     let hooks = Hooks::new(Arc::clone(service), setup);
     let hooks = hooks.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
@@ -419,6 +418,22 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     let served = serve_socket(Arc::new(hooks), &socket)
         .map_err(|fault| Fault::with_code(Code::EnvironmentFiles, fault.to_string()))?;
     Ok(Some((socket, served)))
+}
+
+/// What the kernel can hold command lines to, tried in a process of its own: this one has many threads.
+fn abilities() -> Abilities {
+    let probed =
+        env::current_exe().and_then(|binary| std::process::Command::new(binary).args(["exec", "--probe"]).output());
+    let told =
+        probed.ok().filter(|output| output.status.success()).and_then(|output| String::from_utf8(output.stdout).ok());
+    let told = told.and_then(|text| interlock_core::json::from_str::<interlock_runner::Abilities>(text.trim()).ok());
+    // What cannot be told holds nothing.
+    let of = |told: interlock_runner::Abilities| Abilities {
+        namespaces: told.namespaces && told.rung == interlock_runner::Rung::Full,
+        landlock: told.landlock_abi,
+        seccomp: told.seccomp && told.notifier,
+    };
+    told.map(of).unwrap_or_default()
 }
 
 /// The variable with the operator's key.

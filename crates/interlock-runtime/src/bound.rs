@@ -5,8 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use interlock_core::Digest;
@@ -38,8 +39,8 @@ pub struct BoundGround<'a> {
     pub own: &'a [String],
     /// Where the user's shell looks for programs.
     pub on_path: &'a [String],
-    /// The session: its temporary files are its own.
-    pub session: &'a str,
+    /// What the line names, resolved: it is there, even among temporary files.
+    pub named: &'a [String],
     /// What the line was judged to do.
     pub effects: &'a [Effect],
 }
@@ -72,6 +73,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
         locked: texts(locked)?,
         hidden: texts(hidden)?,
         covers: covers.into_iter().collect(),
+        visible: named_where_nothing_is(ground),
         reach,
         caches: caches_of(ground, &project)?,
         env_blocked: Vec::new(),
@@ -225,10 +227,18 @@ fn cover_of(
     Some(Cover { directory: home.to_str()?.to_owned(), visible })
 }
 
-/// Directories that commands write to and that are not the project's: each project has its own, and each session its own
-/// temporary files.
+/// What a line names where otherwise nothing is: among temporary files, which are a session's own, and in the home
+/// directory. What is hidden stays hidden.
+fn named_where_nothing_is(ground: &BoundGround<'_>) -> Vec<String> {
+    let is_temporary = |path: &str| TEMPORARY.iter().any(|directory| is_within(path, directory) && path != *directory);
+    let home = ground.user_home.and_then(Path::to_str);
+    let is_at_home = |path: &str| home.is_some_and(|home| is_within(path, home) && path != home);
+    let is_there = |path: &&String| (is_temporary(path) || is_at_home(path)) && Path::new(path).exists();
+    ground.named.iter().filter(is_there).take(PLACES_MAX).cloned().collect()
+}
+
+/// Directories that commands write to and that are not the project's: each project has its own.
 fn caches_of(ground: &BoundGround<'_>, project: &Path) -> io::Result<Vec<Cache>> {
-    let short = |text: &str| Digest::of(&[text]).to_string().chars().skip(7).take(16).collect::<String>();
     let project_text = project.to_string_lossy();
     let mut caches = Vec::new();
     let mut add = |directory: PathBuf, own: PathBuf| -> io::Result<()> {
@@ -242,13 +252,26 @@ fn caches_of(ground: &BoundGround<'_>, project: &Path) -> io::Result<Vec<Cache>>
     };
     let of_project = ground.home.join("caches").join(short(&project_text));
     if let Some(home) = ground.user_home {
+        // What its package manager would make in the user's home directory, it cannot make there.
+        let needed = [(".cache", "."), (".npm", "package.json"), ("go/pkg", "go.mod")];
+        for (place, _) in needed.iter().filter(|(_, file)| project.join(file).exists()) {
+            fs::create_dir_all(home.join(place))?;
+        }
         for (number, place) in USER_CACHES.iter().enumerate() {
             add(home.join(place), of_project.join(number.to_string()))?;
         }
     }
-    let of_session = ground.home.join("tmp").join(short(ground.session));
-    for (number, place) in TEMPORARY.iter().enumerate() {
-        add(PathBuf::from(place), of_session.join(number.to_string()))?;
-    }
     Ok(caches)
+}
+
+/// The directory for a session's temporary files. Calls of a session share it, and other sessions do not see it.
+pub fn temporary_of(home: &Path, session: &str) -> io::Result<PathBuf> {
+    let directory = home.join("tmp").join(short(session));
+    DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+    Ok(directory)
+}
+
+/// A name for something of ours that belongs to a text.
+fn short(text: &str) -> String {
+    Digest::of(&[text]).to_string().chars().skip("sha256:".len()).take(16).collect()
 }

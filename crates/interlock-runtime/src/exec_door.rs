@@ -1,7 +1,8 @@
 //! The door for runners: a command is to be started, and what comes back is the bound the kernel is to hold it to; later
 //! its end is told. Both are on record before they are answered.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use interlock_core::action::{PassAsked, PassRuling, decide_start};
 use interlock_core::call::Effect;
@@ -10,11 +11,14 @@ use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
 use interlock_core::workflow::state_of;
 use interlock_core::{Code, Digest};
 
-use crate::bound::{BoundGround, bound_of};
+use interlock_verifiers::shell::{Setting, examine};
+
+use crate::bound::{BoundGround, bound_of, temporary_of};
 use crate::call_gate::Standing;
 use crate::clock::hex;
 use crate::coding_agents::{Known, project_of};
 use crate::ledger::{Answer, Command, RunChange};
+use crate::paths;
 use crate::tool_door::{DoorFault, ToolDoor, fault_of};
 
 /// A command that a runner is about to start, with its ticket.
@@ -39,6 +43,8 @@ pub struct StartAnswer {
     pub decision_id: String,
     /// What the kernel is to hold it to; none if it runs as it is.
     pub bound: Option<Bound>,
+    /// The directory for temporary files of its session.
+    pub temp: Option<PathBuf>,
     /// Variables that the phase takes away.
     pub env_blocked: Vec<String>,
     /// Variables that the phase sets.
@@ -73,12 +79,19 @@ impl ToolDoor {
         let project = row.profile.description.clone().unwrap_or_else(|| directory.to_owned());
         let session = facts.map(|call| call.session.clone()).unwrap_or_default();
         let effects = evidence.map(|found| found.effects.as_slice()).unwrap_or_default();
-        let bound = started.profile.as_deref().map(|name| self.bound(name, &project, &session, effects)).transpose()?;
+        let named = self.named_in(coming.line, directory);
+        let bound = started.profile.as_deref().map(|name| self.bound(name, &project, &named, effects)).transpose()?;
+        let temp = match &bound {
+            Some(_) => {
+                Some(temporary_of(&self.ground.home, &session).map_err(|_| DoorFault::Refused(Code::ContainSetup))?)
+            }
+            None => None,
+        };
         started.bound = bound.as_ref().and_then(digest_of);
         let (env_blocked, env_set) = phase_environment(&standing, &session);
         let exec_id = started.exec_id.clone();
         self.change(&agent, RunChange::StartExec(Box::new(started)))?;
-        Ok(StartAnswer { exec_id, decision_id, bound, env_blocked, env_set })
+        Ok(StartAnswer { exec_id, decision_id, bound, temp, env_blocked, env_set })
     }
 
     /// Records how a command ended that was started with a ticket.
@@ -110,13 +123,13 @@ impl ToolDoor {
             None => project_of(Path::new(directory), |_| Known::No)
                 .ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?,
         };
-        let bound = self.bound(profile, &project, "", &[Effect::Unknown])?;
+        let bound = self.bound(profile, &project, &[], &[Effect::Unknown])?;
         let answer = self.submit(Command::PassOwnRun);
         if matches!(answer, Answer::Passed(PassRuling::Passes(_))) { Ok(bound) } else { Err(fault_of(&answer)) }
     }
 
     /// The bound of a profile, here and now.
-    fn bound(&self, profile: &str, project: &str, session: &str, effects: &[Effect]) -> Result<Bound, DoorFault> {
+    fn bound(&self, profile: &str, project: &str, named: &[String], effects: &[Effect]) -> Result<Bound, DoorFault> {
         let bundle = self.gate.bundle();
         let profile = bundle.profiles().get(profile).ok_or(DoorFault::Refused(Code::ContainSetup))?;
         let own = self.own_places(project);
@@ -126,11 +139,28 @@ impl ToolDoor {
             home: &self.ground.home,
             own: &own,
             on_path: &self.ground.on_path,
-            session,
+            named,
             effects,
         };
         // Where the guarded places cannot all be found, nothing can promise that they are out of reach.
         bound_of(profile, &ground).map_err(|_| DoorFault::Refused(Code::ContainSetup))
+    }
+
+    /// The paths that a line names, resolved: every word of its commands that is one, wherever it leads.
+    fn named_in(&self, line: &str, directory: &str) -> Vec<String> {
+        let setting = self.gate.with_ground(|ground| Setting::with(ground.commands.clone()));
+        let Some(setting) = setting else { return Vec::new() };
+        let (_, words) = examine(line, &setting);
+        let home = self.ground.user_home.as_deref();
+        let all = words.commands.iter().flat_map(|command| command.words.iter().flatten());
+        let places = all.flat_map(|word| [Some(word.as_str()), word.split_once('=').map(|(_, value)| value)]).flatten();
+        let touched = words.touches.iter().filter_map(|touch| touch.path.as_deref());
+        let is_path = |text: &&str| text.starts_with(['/', '~', '.']) || text.contains('/');
+        let found = places
+            .chain(touched)
+            .filter(is_path)
+            .filter_map(|text| paths::resolve(text, directory, home).known().map(str::to_owned));
+        found.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     fn own_places(&self, project: &str) -> Vec<String> {

@@ -55,6 +55,9 @@ pub struct ExecStarted {
     pub bound: Option<Bound>,
     /// Where files go that were made and run later.
     pub aside: String,
+    /// The private directory for temporary files: the session's, so that it outlives the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temp: Option<String>,
     /// What to tell the agent if the command fails in its bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_for_more: Option<String>,

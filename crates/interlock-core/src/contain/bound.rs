@@ -23,6 +23,10 @@ pub struct Bound {
     /// Directories of which only some entries are there.
     #[serde(default)]
     pub covers: Vec<Cover>,
+    /// Files and directories that are there to be read although they lie where nothing else is: beneath a cover, or among
+    /// temporary files.
+    #[serde(default)]
+    pub visible: Vec<String>,
     /// What may be reached over a network.
     #[serde(default)]
     pub reach: Reach,

@@ -65,6 +65,7 @@ impl Hooks {
             bound: answer.bound,
             aside: self.aside(),
             ask_for_more,
+            temp: answer.temp.map(|temp| temp.to_string_lossy().into_owned()),
             env_blocked: answer.env_blocked,
             env_set: answer.env_set.into_iter().collect(),
         })
@@ -93,6 +94,7 @@ impl Hooks {
             bound,
             aside: self.aside(),
             ask_for_more: None,
+            temp: None,
             env_blocked: Vec::new(),
             env_set: std::collections::BTreeMap::new(),
         }

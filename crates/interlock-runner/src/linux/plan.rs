@@ -121,6 +121,7 @@ impl Places {
             }
             places.visible.extend(read_all(&cover.visible)?);
         }
+        places.visible.extend(read_all(&bound.visible)?);
         for cache in &bound.caches {
             let own = read(&cache.own)?;
             places.caches.push((read(&cache.directory)?, ["written", "work", "plain"].map(|name| own.join(name))));
