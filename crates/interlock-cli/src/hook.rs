@@ -61,7 +61,7 @@ pub(crate) fn parse_host(text: &str) -> Result<Host, String> {
     Host::parse(text).ok_or_else(|| format!("a host is one of {}", known()))
 }
 
-fn parse_fingerprint(text: &str) -> Result<Digest, String> {
+pub(crate) fn parse_fingerprint(text: &str) -> Result<Digest, String> {
     Digest::parse(text).ok_or_else(|| "a fingerprint is `sha256:` and 64 hexadecimal digits".to_owned())
 }
 

@@ -13,6 +13,7 @@ mod config;
 mod daemon;
 mod doctor;
 mod engine;
+mod exec;
 mod explain;
 mod gateway;
 mod hook;
@@ -104,6 +105,8 @@ enum Command {
     Uninstall(install::UninstallArguments),
     /// Answer an event of a coding agent's host; hosts run this
     Hook(hook::HookArguments),
+    /// Run a command held by the kernel to what was decided about it; hosts run this, and so can you
+    Exec(exec::ExecArguments),
     /// Check a ledger, decide everything in it again, prove what is in it, export it
     Audit {
         #[command(subcommand)]
@@ -244,6 +247,9 @@ fn main() -> ExitCode {
     if let Command::Hook(arguments) = &arguments.command {
         return hook::run(arguments);
     }
+    if let Command::Exec(arguments) = &arguments.command {
+        return exec::run(arguments);
+    }
     let json = arguments.command.wants_json();
     // A panic is a fault like any other: it must not look like an answer.
     let outcome = std::panic::catch_unwind(|| match arguments.command {
@@ -266,7 +272,7 @@ fn main() -> ExitCode {
         Command::Init(arguments) => init::run(&arguments),
         Command::Install(arguments) => install::run_install(&arguments),
         Command::Uninstall(arguments) => install::run_uninstall(&arguments),
-        Command::Hook(_) => Err(Fault::new("a hook is answered before this")),
+        Command::Hook(_) | Command::Exec(_) => Err(Fault::new("hooks and commands are answered before this")),
         Command::Workflow { command } => workflow::run(&command),
         Command::Shell { command } => shell::run(&command),
         Command::Engine(arguments) => engine::run(&arguments),
@@ -320,7 +326,7 @@ impl Command {
             Command::Doctor(arguments) => arguments.json,
             Command::Explain(arguments) => arguments.json,
             // Standard output is the client's.
-            Command::Gateway(_) | Command::Hook(_) | Command::Completions { .. } => false,
+            Command::Gateway(_) | Command::Hook(_) | Command::Exec(_) | Command::Completions { .. } => false,
         }
     }
 }

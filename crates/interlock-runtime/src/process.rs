@@ -30,6 +30,16 @@ pub fn host_process(hook: i32) -> Digest {
     }
 }
 
+/// Names the host process behind a runner: it started the runner itself, or the one shell whose line has the runner's
+/// ticket in it.
+pub fn runner_process(runner: i32, ticket: Option<&str>) -> Digest {
+    let is_shell = |process: i32| ticket.is_some_and(|ticket| is_shell_of_line(process, ticket));
+    match behind(runner, is_shell) {
+        Some((_, host)) => host.name,
+        None => Digest::of(&["process\nunknown\n"]),
+    }
+}
+
 /// The host process behind a hook, and what it comes from. Nothing where the system does not tell.
 pub fn lineage(hook: i32) -> Option<Lineage> {
     let (number, first) = host_of(hook)?;
@@ -121,23 +131,37 @@ fn of_process(number: i32) -> PathBuf {
 
 /// The host behind a hook. The first process of all is none: orphans of calls become its children.
 fn host_of(hook: i32) -> Option<(i32, Process)> {
+    behind(hook, is_shell_of_hook)
+}
+
+/// The process that started another, itself or through one shell of the kind that is meant.
+fn behind(number: i32, is_shell: impl Fn(i32) -> bool) -> Option<(i32, Process)> {
     let parent = |number: i32| Some(Process::look_up(number)?.parent).filter(|parent| *parent > INIT);
-    let first = parent(hook)?;
-    let number = if is_shell_of_hook(first) { parent(first)? } else { first };
+    let first = parent(number)?;
+    let number = if is_shell(first) { parent(first)? } else { first };
     Some((number, Process::look_up(number)?))
 }
 
 /// Whether a process is a shell that was started to run a hook and nothing else: `sh -c '… hook HOST …'`.
 fn is_shell_of_hook(process: i32) -> bool {
-    let Ok(line) = fs::read(of_process(process).join("cmdline")) else { return false };
-    let mut words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
-    let (shell, flag, command) = (words.next(), words.next(), words.next());
-    let is_shell = shell.is_some_and(|shell| SHELLS.contains(&shell.rsplit('/').next().unwrap_or("")));
-    let is_hook = command.is_some_and(|command| {
+    shell_line(process).is_some_and(|command| {
         let plain = !command.contains([';', '&', '|', '\n', '<', '>', '`', '$', '(']);
         plain && command.contains("interlock") && command.split_whitespace().any(|word| word == "hook")
-    });
-    is_shell && flag.as_deref() == Some("-c") && is_hook
+    })
+}
+
+/// Whether a process is a shell that was started to run the line with this ticket.
+fn is_shell_of_line(process: i32, ticket: &str) -> bool {
+    shell_line(process).is_some_and(|command| command.split([' ', ';', '\n']).any(|word| word == ticket))
+}
+
+/// What a shell was started to run: `sh -c LINE`.
+fn shell_line(process: i32) -> Option<String> {
+    let line = fs::read(of_process(process).join("cmdline")).ok()?;
+    let mut words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
+    let (shell, flag, command) = (words.next()?, words.next()?, words.next()?);
+    let is_shell = SHELLS.contains(&shell.rsplit('/').next().unwrap_or(""));
+    (is_shell && flag == "-c").then_some(command)
 }
 
 #[cfg(test)]
@@ -149,6 +173,22 @@ mod tests {
         let own = i32::try_from(std::process::id()).unwrap_or(0);
         assert_eq!(host_process(own), host_process(own), "the same twice");
         assert_ne!(host_process(own), host_process(1), "another parent");
+    }
+
+    #[test]
+    fn a_runner_is_followed_through_the_shell_of_its_line() {
+        let (ticket, own) = ("AAAABBBBCCCCDDDD", i32::try_from(std::process::id()).unwrap_or(0));
+        let line = format!("( : . /run.sh {ticket}; cat\n); exit 0");
+        let mut shell = std::process::Command::new("bash");
+        let mut shell = shell.args(["-c", &line]).stdin(std::process::Stdio::piped()).spawn().expect("bash");
+        let number = i32::try_from(shell.id()).expect("a number");
+        assert!(is_shell_of_line(number, ticket));
+        assert!(!is_shell_of_line(number, "AAAABBBBCCCCDDD") && !is_shell_of_hook(number));
+        let through = behind(number, |_| false).map(|(_, process)| process.name);
+        assert_eq!(through, Process::look_up(own).map(|process| process.name));
+        drop(shell.stdin.take());
+        shell.wait().expect("it ends");
+        assert_eq!(runner_process(own, None), host_process(own));
     }
 
     #[test]

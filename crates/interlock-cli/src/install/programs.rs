@@ -33,7 +33,7 @@ pub(super) fn install(host: Host, home: &Path, wanted: &Wanted) -> Result<Vec<St
 
 /// What `uninstall` takes away with the last host that used it. `forgotten` are the records that go.
 pub(super) fn uninstall(home: &Path, forgotten: usize) -> Result<Vec<Step>, Fault> {
-    if forgotten == 0 || all(home).len() > forgotten {
+    if all(home).len() > forgotten {
         return Ok(Vec::new());
     }
     let mut steps = Vec::new();

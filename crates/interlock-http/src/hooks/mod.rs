@@ -9,19 +9,20 @@
 //! | an event of a host, from its bytes to the answer | here |
 //! | the control tools | `control.rs` |
 //! | what runners ask | `exec.rs` |
+//! | whether a change of settings leaves the runner in its place | `prefix.rs` |
 //! | what an agent is told | `words.rs` |
 
 mod control;
 mod exec;
+mod prefix;
 mod socket;
 mod words;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use interlock_core::Digest;
-use interlock_core::action::{Decision, PassAsked, PassKind, PassRuling};
+use interlock_core::action::{Decision, Mode, PassAsked, PassKind, PassRuling};
 use interlock_core::call::Family;
 use interlock_core::contain::Abilities;
 use interlock_core::places::{Concern, in_home};
@@ -74,6 +75,8 @@ pub struct Hooks {
     stop: Arc<Notify>,
     /// The home of this server.
     home: PathBuf,
+    /// The home directory of the user.
+    user_home: Option<String>,
     /// What the kernel can hold command lines to.
     abilities: Abilities,
 }
@@ -101,10 +104,10 @@ impl Hooks {
     pub fn new(service: Arc<Service>, setup: HooksSetup) -> Result<Hooks, StoreFault> {
         let HooksSetup { home, user_home, on_path, token, key, stop, abilities } = setup;
         let own = own_files(&home, user_home.as_deref());
-        let ground = DoorGround { own, user_home, on_path, doctor: home.join(DOCTOR_PROJECT), home: home.clone() };
+        let ground = DoorGround { own, user_home: user_home.clone(), on_path, doctor: home.join(DOCTOR_PROJECT), home: home.clone() };
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
-        Ok(Hooks { service, door, key, token, stop, home, abilities })
+        Ok(Hooks { service, door, key, token, stop, home, user_home, abilities })
     }
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
@@ -127,13 +130,11 @@ impl Hooks {
     fn runner_of(&self, event: &HostEvent, prefix: Option<&str>) -> Option<RunnerGround> {
         let Kind::BeforeTool { call, .. } = &event.kind else { return None };
         let abilities = self.abilities;
-        let is_ours = |prefix: &str| {
-            let directory = Path::new(prefix).parent().and_then(|directory| fs::canonicalize(directory).ok());
-            let name = Path::new(prefix).file_name();
-            directory.zip(name).is_some_and(|(directory, name)| directory.join(name) == self.home.join(SHELL_PREFIX))
-        };
         match event.host.rewrites() {
-            Rewriting::Held => prefix.is_some_and(is_ours).then_some(RunnerGround { abilities, advisory: false }),
+            Rewriting::Held => {
+                let is_ours = prefix.is_some_and(|prefix| self.is_own_prefix(prefix));
+                is_ours.then_some(RunnerGround { abilities, advisory: false })
+            }
             Rewriting::Advisory => (self.script().is_file() && may_carry(event.host, call))
                 .then_some(RunnerGround { abilities, advisory: true }),
             Rewriting::None => None,
@@ -194,7 +195,13 @@ impl Hooks {
                 }
                 self.told(&place, told(&event.kind), None)
             }
-            Kind::ConfigChange { .. } | Kind::Notice => self.told(&place, told(&event.kind), None),
+            Kind::ConfigChange { source, path } => {
+                let passed = self.told(&place, told(&event.kind), None)?;
+                let holds = self.door.mode(&place)? == Mode::Enforce;
+                let displaces = || self.displaces_prefix(hook.prefix, source.as_deref(), path.as_deref());
+                Ok(if holds && displaces() { Reply::Deny { reason: words::DISPLACED.to_owned() } } else { passed })
+            }
+            Kind::Notice => self.told(&place, told(&event.kind), None),
         }
     }
 

@@ -26,7 +26,8 @@ use hyper_util::service::TowerToHyperService;
 use interlock_core::json::quote;
 use interlock_core::{Code, Digest, percent_decoded};
 use interlock_hosts::{Host, render_unreadable};
-use interlock_runtime::process::host_process;
+use interlock_runtime::process::{host_process, runner_process};
+use interlock_wire::ExecStart;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
@@ -279,10 +280,12 @@ async fn control(State(hooks): State<Arc<Hooks>>, UrlPath(host): UrlPath<String>
 
 /// A runner asks whether a command may start.
 async fn exec_start(State(hooks): State<Arc<Hooks>>, Extension(peer): Extension<Peer>, request: Request) -> Response {
-    let process = peer.process.map_or_else(|| host_process(0), host_process);
-    let caller = Caller { process, hook: peer.process };
-    exec(hooks, request, move |hooks, asked| hooks.start(&asked, caller).map(|started| interlock_wire::write(&started)))
-        .await
+    let start = move |hooks: &Hooks, asked: ExecStart| {
+        let process = runner_process(peer.process.unwrap_or(0), asked.ticket.as_deref());
+        let caller = Caller { process, hook: peer.process };
+        hooks.start(&asked, caller).map(|started| interlock_wire::write(&started))
+    };
+    exec(hooks, request, start).await
 }
 
 /// A runner tells how a command ended.

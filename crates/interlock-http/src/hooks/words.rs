@@ -16,6 +16,9 @@ pub(super) const SUBAGENT: &str =
 pub(super) const OPEN_LINE: &str = "Interlock refused this: the line is not at an end where it ends (an open quote, a \
     here-document without its last line, a backslash), so nothing can be put behind it. Write it so that it ends.";
 
+pub(super) const DISPLACED: &str = "Interlock refused this change of settings: its shell prefix \
+    (CLAUDE_CODE_SHELL_PREFIX) would no longer be in force. The session goes on with the settings it has.";
+
 pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
 }

@@ -1,0 +1,284 @@
+//! Asks the daemon, runs the command, and tells how it ended.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use interlock_core::json::{self, Limits};
+use interlock_core::{Code, Digest, visible};
+use interlock_hosts::HandedLine;
+use interlock_runner::{ContainFault, Ended, How, Start};
+use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
+
+use super::asked::{Asked, Program};
+use super::{NOT_FOUND, NOT_RUN, NotRun};
+use crate::daemon::{Daemon, RUN};
+
+/// How long the daemon may take to answer, its start included.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// Where commands in a bound have their temporary files, in a home: a directory for each.
+const TEMPORARY: &str = "exec";
+/// Where a command in a bound finds them.
+const TEMPORARY_INSIDE: &str = "/tmp";
+/// The longest name of a directory that is handed back to a host.
+const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
+
+/// Starts what is asked for, if the daemon lets it, and ends as it ends.
+pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Result<ExitCode, NotRun> {
+    let daemon = Daemon::of(home);
+    let daemon = match fingerprint {
+        Some(fingerprint) => daemon.pinned(fingerprint),
+        None => daemon,
+    };
+    let started = start(&daemon, &asked.start)?;
+    let environment = environment(&started);
+    if started.bound.is_none() && started.exec_id.is_empty() {
+        return Err(replace(asked.program, environment));
+    }
+    let exec = Exec { daemon, ticket: asked.start.ticket, started };
+    let (program, returns) = match exec.prepare(asked.program, home) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            let why = format!("its directory for temporary files cannot be made: {error}");
+            return Err(exec.failed(NotRun::new(Code::ContainSetup, why)));
+        }
+    };
+    let begin = Start {
+        program,
+        cwd: PathBuf::from(&asked.start.directory),
+        env: environment,
+        bound: exec.started.bound.clone(),
+        temp: returns.as_ref().map(|returns| returns.temporary.join(Returns::SHARED)),
+        aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
+    };
+    let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
+    if let Some(returns) = returns {
+        returns.give_back(ended.is_ok());
+    }
+    let ended = ended?;
+    exec.end(&ended);
+    ended.exit_process()
+}
+
+/// What the kernel can hold commands to here, in words.
+pub(super) fn probe() -> Result<ExitCode, NotRun> {
+    let abilities = interlock_runner::probe();
+    let text = json::to_string(&abilities, 256).unwrap_or_default();
+    let said = writeln!(io::stdout().lock(), "{text}");
+    Ok(if said.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// A command that may start.
+struct Exec {
+    daemon: Daemon,
+    ticket: Option<String>,
+    started: ExecStarted,
+}
+
+impl Exec {
+    /// The words to start, and how the directory comes back in which a host's line ends.
+    fn prepare(&self, program: Program, home: &Path) -> io::Result<(Vec<OsString>, Option<Returns>)> {
+        let (shell, handed) = match program {
+            Program::Words(words) => return Ok((words, None)),
+            Program::Text { shell, handed } => (shell, handed),
+        };
+        let returns = match (&self.started.bound, &handed.directory_file) {
+            (Some(_), Some(file)) => Some(Returns::new(home, &self.started.exec_id, file)?),
+            _ => None,
+        };
+        let file = match &returns {
+            Some(returns) => format!("{TEMPORARY_INSIDE}/{}", returns.name),
+            None => handed.directory_file.clone().unwrap_or_default(),
+        };
+        Ok((words(shell, &handed, &file), returns))
+    }
+
+    /// A command that did not start after all: that is told too.
+    fn failed(&self, not_run: NotRun) -> NotRun {
+        self.tell(&ExecEnd {
+            exec_id: self.started.exec_id.clone(),
+            ticket: self.ticket.clone(),
+            ..ExecEnd::default()
+        });
+        not_run
+    }
+
+    /// Tells the daemon how it ended, and the agent what held it.
+    fn end(&self, ended: &Ended) {
+        let (exit_code, signal) = match ended.how {
+            How::Exit(code) => (Some(code), None),
+            How::Signal(signal) => (None, Some(signal)),
+        };
+        let end = ExecEnd {
+            exec_id: self.started.exec_id.clone(),
+            ticket: self.ticket.clone(),
+            exit_code,
+            signal,
+            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+            refused: ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target)).collect(),
+            set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
+            reached: ended.reached.iter().map(reached).collect(),
+        };
+        let was_held =
+            !end.refused.is_empty() || !end.set_aside.is_empty() || end.reached.iter().any(|reached| !reached.allowed);
+        self.tell(&end);
+        if ended.how != How::Exit(0) && was_held {
+            for line in ended.notes.iter().chain(&self.started.ask_for_more) {
+                say(line);
+            }
+        }
+    }
+
+    fn tell(&self, end: &ExecEnd) {
+        if end.exec_id.is_empty() {
+            return;
+        }
+        let body = interlock_wire::write(end);
+        let told = self.daemon.post("/exec/end", &body, Instant::now() + ANSWER_TIME_MAX);
+        let trouble = match told {
+            Ok((200, _)) => return,
+            Ok((_, body)) => refusal(&body).message,
+            Err(fault) => fault.message,
+        };
+        // What nobody heard of meets no fact; the command has ended all the same.
+        say(&format!("how this ended is not on record: {trouble}"));
+    }
+}
+
+fn reached(reached: &interlock_runner::Reached) -> ExecReached {
+    ExecReached { host: reached.host.clone(), allowed: reached.allowed }
+}
+
+/// One line for the agent, behind what the command said.
+fn say(line: &str) {
+    // Whether anybody reads it changes nothing.
+    let _ = writeln!(io::stderr().lock(), "interlock: {}", visible(line));
+}
+
+/// Asks whether it may start. It is on record then.
+fn start(daemon: &Daemon, asked: &ExecStart) -> Result<ExecStarted, NotRun> {
+    let deadline = Instant::now() + ANSWER_TIME_MAX;
+    let body = interlock_wire::write(asked);
+    let send = || daemon.post("/exec/start", &body, deadline);
+    let told = send().or_else(|fault| {
+        if !fault.is_transient {
+            return Err(fault);
+        }
+        // Nobody listens yet, or the last one has just gone. A ticket that was spent unheard is refused now.
+        daemon.ensure(deadline)?;
+        send()
+    });
+    let (status, body) = told.map_err(|fault| NotRun::new(Code::ContainRecord, fault.message))?;
+    if status != 200 {
+        return Err(refusal(&body));
+    }
+    let unread = || NotRun::new(Code::ContainRecord, "the daemon answered, and not as it should");
+    interlock_wire::read::<ExecStarted>(&body).map_err(|_| unread())
+}
+
+/// What a daemon says that refuses.
+fn refusal(body: &str) -> NotRun {
+    let document = json::parse(body, &Limits::CONFIG).ok();
+    let member = |key: &str| {
+        let error = document.as_ref()?.root().get("error")?;
+        Some(error.get(key)?.as_str()?.text().to_owned())
+    };
+    let unclear = || "the daemon refused, and not as it should".to_owned();
+    NotRun {
+        code: Some(Code::ContainRecord),
+        told: member("code"),
+        message: member("message").unwrap_or_else(unclear),
+        exit: NOT_RUN,
+    }
+}
+
+/// The variables of the command: the caller's, without those that its phase takes away, and with those that it sets.
+fn environment(started: &ExecStarted) -> Vec<(OsString, OsString)> {
+    let is_set = |name: &OsString| name.to_str().is_some_and(|name| started.env_set.contains_key(name));
+    let is_blocked = |name: &OsString| started.env_blocked.iter().any(|blocked| name == blocked.as_str());
+    let kept = env::vars_os().filter(|(name, _)| !is_set(name) && !is_blocked(name));
+    let set = started.env_set.iter().map(|(name, value)| (name.into(), value.into()));
+    kept.chain(set).collect()
+}
+
+/// What nobody watches takes the place of this process. It comes back only if it could not be started.
+fn replace(program: Program, environment: Vec<(OsString, OsString)>) -> NotRun {
+    let words = match program {
+        Program::Words(words) => words,
+        Program::Text { shell, handed } => {
+            let file = handed.directory_file.clone().unwrap_or_default();
+            words(shell, &handed, &file)
+        }
+    };
+    let Some((name, rest)) = words.split_first() else {
+        return NotRun::new(Code::FaultInternal, "there is nothing to run");
+    };
+    let error = Command::new(name).args(rest).env_clear().envs(environment).exec();
+    not_found(&name.to_string_lossy(), &error)
+}
+
+fn words(shell: OsString, handed: &HandedLine, directory_file: &str) -> Vec<OsString> {
+    vec![shell, "-c".into(), handed.text(directory_file).into()]
+}
+
+fn not_started(fault: &ContainFault) -> NotRun {
+    match fault {
+        ContainFault::Program { program, source } => not_found(program, source),
+        other => NotRun::new(Code::ContainSetup, other.to_string()),
+    }
+}
+
+fn not_found(program: &str, error: &io::Error) -> NotRun {
+    let exit = if error.kind() == io::ErrorKind::NotFound { NOT_FOUND } else { NOT_RUN };
+    NotRun { code: None, told: None, message: format!("{program} cannot be run: {error}"), exit }
+}
+
+/// The way back of the directory in which a host's line ends: the host reads it from a file in a place that commands in a
+/// bound have a place of their own instead of. So it is written there, and carried over once they have ended.
+struct Returns {
+    /// A directory for this command alone.
+    temporary: PathBuf,
+    /// The name of the file, inside.
+    name: String,
+    /// The host's file.
+    file: PathBuf,
+}
+
+impl Returns {
+    /// What the command sees of its directory: the rest is ours.
+    const SHARED: &str = "tmp";
+
+    fn new(home: &Path, exec_id: &str, file: &str) -> io::Result<Returns> {
+        let file = PathBuf::from(file);
+        let name = file.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let is_id = exec_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        let id = if is_id && !exec_id.is_empty() { exec_id } else { return Err(io::ErrorKind::InvalidInput.into()) };
+        let temporary = home.join(RUN).join(TEMPORARY).join(id);
+        DirBuilder::new().recursive(true).mode(0o700).create(temporary.join(Returns::SHARED))?;
+        Ok(Returns { temporary, name, file })
+    }
+
+    /// Carries the directory over, if the line got as far as to say it, and takes away what was made for it. What goes
+    /// wrong leaves the host where it was.
+    fn give_back(self, has_run: bool) {
+        let inside = self.temporary.join(Returns::SHARED).join(&self.name);
+        let is_file =
+            fs::symlink_metadata(&inside).is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
+        if has_run
+            && is_file
+            && let Ok(said) = fs::read(&inside)
+        {
+            // Made anew: whoever put a link there gets nothing written behind it.
+            let _ = fs::remove_file(&self.file);
+            let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.file);
+            let _ = made.and_then(|mut file| file.write_all(&said));
+        }
+        let _ = fs::remove_dir_all(&self.temporary);
+    }
+}
