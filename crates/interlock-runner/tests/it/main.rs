@@ -2,5 +2,6 @@
 //!
 //! As root each test runs twice: as root, and as a user who owns nothing.
 
+mod behaviour;
 mod escapes;
 mod support;
