@@ -4,4 +4,5 @@
 
 mod behaviour;
 mod escapes;
+mod reach;
 mod support;
