@@ -11,6 +11,7 @@
 //! | what the new process does before the command, in order | `linux/{steps,child}.rs` |
 //! | signals, ends, streams | `linux/supervise.rs` |
 //! | which sockets by path may be reached | `linux/notify.rs` |
+//! | files that nobody may leave behind | `linux/arms.rs` |
 //! | hosts by name | `linux/{hosts,proxy}.rs` |
 //! | every use of `unsafe` | `linux/sys.rs` |
 

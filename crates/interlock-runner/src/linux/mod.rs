@@ -1,5 +1,6 @@
 //! Linux: namespaces with read-only mounts, Landlock as the second layer, a filter of system calls last.
 
+mod arms;
 mod child;
 mod filter;
 mod hosts;
@@ -15,11 +16,13 @@ mod sys;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::contain::{Bound, Reach};
+use interlock_core::contain::{Armed, Bound, Reach};
 
 use crate::{Abilities, ContainFault, Ended, How, Rung, Start};
+use arms::Began;
 use child::Cell;
 use hosts::Hosts;
 use proxy::Proxy;
@@ -46,9 +49,12 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         Some(plan) => (Some(plan.hold), Some(plan.placeholders), plan.sockets),
         None => (None, None, Vec::new()),
     };
+    let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
+    let armed = Armed::load(armed).map_err(|path| ContainFault::Bound { path, why: "the pattern cannot be read" })?;
     let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let cell = Cell { hold, image: image(start, port)?, cwd: text(start.cwd.clone().into())?, mask: Signals::of(&[]) };
     let refusals = Arc::new(Mutex::new(Vec::new()));
+    let began = Began::now();
     let (mut notes, mut proxy) = (Vec::new(), None);
     let result = supervise::supervise(cell, &program, |handed| match handed {
         Handed::Calls(listener) => notify::attend(listener, sockets.clone(), Arc::clone(&refusals)),
@@ -60,12 +66,15 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
     });
     drop(placeholders);
     let (how, duration) = result?;
+    let roots: Vec<_> = start.bound.iter().flat_map(|bound| &bound.write).map(PathBuf::from).collect();
+    let found = arms::search(&roots, &armed, &began, start.aside.as_deref());
+    notes.extend(found.notes);
     let refusals = std::mem::take(&mut *refusals.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Ended {
         how,
         duration,
         refusals,
-        set_aside: Vec::new(),
+        set_aside: found.set_aside,
         reached: proxy.map_or_else(Vec::new, |proxy| proxy.reached()),
         notes,
     })
