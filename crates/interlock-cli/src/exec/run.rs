@@ -54,7 +54,10 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         cwd: PathBuf::from(&asked.start.directory),
         env: environment,
         bound: exec.started.bound.clone(),
-        temp: returns.as_ref().map(|returns| returns.temporary.join(Returns::SHARED)),
+        temp: match &returns {
+            Some(returns) => Some(returns.shared.clone()),
+            None => exec.started.temp.as_ref().map(PathBuf::from),
+        },
         aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
     };
     let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
@@ -89,7 +92,7 @@ impl Exec {
             Program::Text { shell, handed } => (shell, handed),
         };
         let returns = match (&self.started.bound, &handed.directory_file) {
-            (Some(_), Some(file)) => Some(Returns::new(home, &self.started.exec_id, file)?),
+            (Some(_), Some(file)) => Some(Returns::new(home, &self.started, file)?),
             _ => None,
         };
         let file = match &returns {
@@ -242,8 +245,10 @@ fn not_found(program: &str, error: &io::Error) -> NotRun {
 /// The way back of the directory in which a host's line ends: the host reads it from a file in a place that commands in a
 /// bound have a place of their own instead of. So it is written there, and carried over once they have ended.
 struct Returns {
-    /// A directory for this command alone.
-    temporary: PathBuf,
+    /// What the command sees as its directory for temporary files.
+    shared: PathBuf,
+    /// What was made for this command alone, and goes with it.
+    own: Option<PathBuf>,
     /// The name of the file, inside.
     name: String,
     /// The host's file.
@@ -251,23 +256,26 @@ struct Returns {
 }
 
 impl Returns {
-    /// What the command sees of its directory: the rest is ours.
-    const SHARED: &str = "tmp";
-
-    fn new(home: &Path, exec_id: &str, file: &str) -> io::Result<Returns> {
+    fn new(home: &Path, started: &ExecStarted, file: &str) -> io::Result<Returns> {
+        let exec_id = started.exec_id.as_str();
         let file = PathBuf::from(file);
         let name = file.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?.to_owned();
         let is_id = exec_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         let id = if is_id && !exec_id.is_empty() { exec_id } else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let temporary = home.join(RUN).join(TEMPORARY).join(id);
-        DirBuilder::new().recursive(true).mode(0o700).create(temporary.join(Returns::SHARED))?;
-        Ok(Returns { temporary, name, file })
+        let own = if started.temp.is_some() { None } else { Some(home.join(RUN).join(TEMPORARY).join(id)) };
+        let shared = match (&started.temp, &own) {
+            (Some(temp), _) => PathBuf::from(temp),
+            (None, Some(own)) => own.join("tmp"),
+            (None, None) => return Err(io::ErrorKind::NotFound.into()),
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(&shared)?;
+        Ok(Returns { shared, own, name, file })
     }
 
     /// Carries the directory over, if the line got as far as to say it, and takes away what was made for it. What goes
     /// wrong leaves the host where it was.
     fn give_back(self, has_run: bool) {
-        let inside = self.temporary.join(Returns::SHARED).join(&self.name);
+        let inside = self.shared.join(&self.name);
         let is_file =
             fs::symlink_metadata(&inside).is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
         if has_run
@@ -279,6 +287,9 @@ impl Returns {
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.file);
             let _ = made.and_then(|mut file| file.write_all(&said));
         }
-        let _ = fs::remove_dir_all(&self.temporary);
+        let _ = fs::remove_file(&inside);
+        if let Some(own) = &self.own {
+            let _ = fs::remove_dir_all(own);
+        }
     }
 }

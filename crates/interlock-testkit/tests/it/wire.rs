@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 use interlock_core::json::{self, Limits, Value};
 use interlock_testkit::repository;
