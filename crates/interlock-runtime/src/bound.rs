@@ -53,7 +53,10 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     if let Some(home) = ground.user_home {
         hidden.extend(guarded_in(home, Concern::Secret));
     }
-    hidden.extend(fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/').map(in_root)).flatten());
+    // Processes, what they leave while the machine runs, and temporary files are another's there anyway.
+    let is_masked = |rest: &&str| ["proc/", "run/", "var/run/", "tmp/"].iter().any(|mask| rest.starts_with(mask));
+    let anchored = fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/'));
+    hidden.extend(anchored.filter(|rest| !is_masked(rest)).flat_map(in_root));
     hidden.extend(secrets_in(&project)?);
     let write: Vec<PathBuf> =
         profile.write.iter().filter_map(|place| placed(place, &project, ground.user_home)).collect();
