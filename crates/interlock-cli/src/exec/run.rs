@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use interlock_core::json::{self, Limits};
 use interlock_core::{Code, Digest, visible};
 use interlock_hosts::HandedLine;
-use interlock_runner::{ContainFault, Ended, How, Start};
+use interlock_runner::{ContainFault, Ended, How, Session, Start};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
@@ -24,6 +24,8 @@ use crate::daemon::{Daemon, RUN};
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Where commands in a bound have their temporary files, in a home: a directory for each.
 const TEMPORARY: &str = "exec";
+/// Where it is written down which process holds the namespaces of a session, in the directory of one run.
+const SESSIONS: &str = "sessions";
 /// Where a command in a bound finds them.
 const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
@@ -59,6 +61,7 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
             None => exec.started.temp.as_ref().map(PathBuf::from),
         },
         aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
+        session: exec.session(home),
     };
     let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
     if let Some(returns) = returns {
@@ -100,6 +103,13 @@ impl Exec {
             None => handed.directory_file.clone().unwrap_or_default(),
         };
         Ok((words(shell, &handed, &file), returns))
+    }
+
+    /// The session that the command belongs to: what the host runs in the background is there for later calls. It ends with
+    /// the process that started this one, the host's.
+    fn session(&self, home: &Path) -> Option<Session> {
+        let name = Path::new(self.started.temp.as_ref()?).file_name()?;
+        Some(Session { directory: home.join(RUN).join(SESSIONS).join(name), owner: parent_id() })
     }
 
     /// A command that did not start after all: that is told too.
