@@ -77,7 +77,8 @@ fn attend(
         None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
     };
     drop((theirs, their_faults));
-    let mut watch = Watch { ours, first, command: None, is_free: hold.is_none(), status: None };
+    let mut watch =
+        Watch { ours, first, command: None, is_free: hold.is_none(), must_be_gone: cell.must_be_gone, status: None };
     let result = match watch.until_started(&faults, hold.as_ref(), program, handed) {
         Ok(()) => watch.until_ended(signals),
         Err(fault) => Err(fault),
@@ -91,6 +92,8 @@ struct Watch {
     first: Pid,
     command: Option<Pid>,
     is_free: bool,
+    /// Whether even the namespaces must be gone at the end.
+    must_be_gone: bool,
     /// Of a free command, once it was waited for.
     status: Option<WaitStatus>,
 }
@@ -177,7 +180,10 @@ impl Watch {
                 Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(),
                 Ok(Some(_)) => {}
                 // The first process inside was killed, and everything inside with it.
-                Ok(None) | Err(_) => return Ok(How::Signal(libc::SIGKILL)),
+                Ok(None) | Err(_) => {
+                    self.must_be_gone = true;
+                    return Ok(How::Signal(libc::SIGKILL));
+                }
             }
         }
     }
@@ -233,7 +239,15 @@ impl Watch {
         if failed {
             let _ = sys::send_signal(self.first, libc::SIGKILL);
         }
-        while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(self.first), WaitOptions::empty()) {}
+        let first = self.first;
+        let wait = move || {
+            while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
+        };
+        // All others have ended before we were told. What is left is taking down namespaces, which takes the kernel longer
+        // than a short command; a layer of a cache must be free before somebody else uses it.
+        if failed || self.must_be_gone || std::thread::Builder::new().spawn(wait).is_err() {
+            wait();
+        }
     }
 }
 

@@ -366,6 +366,17 @@ pub(crate) fn send_signal(pid: Pid, signal: c_int) -> io::Result<()> {
     checked(c_long::from(unsafe { libc::kill(pid.as_raw_nonzero().get(), signal) })).map(drop)
 }
 
+/// Sends a signal to every process of this namespace but this one. Fails if there is none.
+///
+/// Invariant: only for the first process of a namespace.
+pub(crate) fn signal_all(signal: c_int) -> io::Result<()> {
+    if rustix::process::getpid().as_raw_nonzero().get() != 1 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    // Safety: takes numbers only.
+    checked(c_long::from(unsafe { libc::kill(-1, signal) })).map(drop)
+}
+
 /// Stops this process until somebody lets it go on.
 pub(crate) fn stop() {
     // Safety: this signal has no handler.
