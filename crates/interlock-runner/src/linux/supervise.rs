@@ -18,8 +18,11 @@ use super::sys::{self, Signals};
 use crate::{ContainFault, How};
 
 /// Signals that the command is to get when somebody sends them to the runner. From a terminal it gets them by itself.
-const PASSED_ON: [c_int; 7] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+#[rustfmt::skip]
+const PASSED_ON: [c_int; 8] = [
+    libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP, libc::SIGUSR1, libc::SIGUSR2,
+    libc::SIGWINCH,
+];
 
 /// Namespaces of a held command.
 const NAMESPACES: c_int =
@@ -177,7 +180,7 @@ impl Watch {
             }
             match receive(self.ours.as_fd()) {
                 Ok(Some(message)) if message.what == told::ENDED => return Ok(how_of(message.value)),
-                Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(),
+                Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(message.value),
                 Ok(Some(_)) => {}
                 // The first process inside was killed, and everything inside with it.
                 Ok(None) | Err(_) => {
@@ -200,7 +203,9 @@ impl Watch {
             let _ = rustix::event::poll(&mut polled, Some(&while_stopping));
             self.pass_on(signals);
             match rustix::process::waitpid(Some(self.first), WaitOptions::UNTRACED | WaitOptions::NOHANG) {
-                Ok(Some((_, status))) if status.stopped() => self.follow_stop(),
+                Ok(Some((_, status))) if status.stopped() => {
+                    self.follow_stop(status.stopping_signal().unwrap_or(libc::SIGSTOP));
+                }
                 Ok(Some((_, status))) => {
                     self.status = Some(status);
                     return Ok(how_of(status.as_raw()));
@@ -220,14 +225,12 @@ impl Watch {
         }
     }
 
-    /// The command stopped: so do we, that whoever started us sees it. If a terminal stopped the process group, we were
-    /// stopped too, and read this only after it went on.
-    fn follow_stop(&self) {
-        if self.command.is_some_and(is_stopped) {
-            sys::stop();
-            if let Some(command) = self.command {
-                let _ = sys::send_signal(command, libc::SIGCONT);
-            }
+    /// The command stopped: so do we, by the same signal, that whoever started us sees it. Never before it: a shell that
+    /// takes us for stopped reads from the terminal again, and so might the command that is not stopped yet.
+    fn follow_stop(&self, signal: c_int) {
+        if let Some(command) = self.command.filter(|command| is_stopped(*command)) {
+            sys::stop_by(signal);
+            let _ = sys::send_signal(command, libc::SIGCONT);
         }
     }
 
