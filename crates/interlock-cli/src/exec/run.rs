@@ -2,9 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -18,13 +18,11 @@ use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
 use super::{NOT_FOUND, NOT_RUN, NotRun};
-use crate::daemon::{Daemon, RUN};
+use crate::daemon::Daemon;
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-/// Where commands in a bound have their temporary files, in a home: a directory for each.
-const TEMPORARY: &str = "exec";
-/// Where a command in a bound finds them.
+/// Where a command in a bound finds its temporary files.
 const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
 const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
@@ -42,24 +40,18 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         return Err(replace(asked.program, environment));
     }
     let exec = Exec { daemon, ticket: asked.start.ticket, started };
-    let (program, returns) = match exec.prepare(asked.program, home) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            let why = format!("its directory for temporary files cannot be made: {error}");
-            return Err(exec.failed(NotRun::new(Code::ContainSetup, why)));
-        }
-    };
+    let (program, returns) = exec.prepare(asked.program);
     let begin = Start {
         program,
         cwd: PathBuf::from(&asked.start.directory),
         env: environment,
         bound: exec.started.bound.clone(),
-        temp: returns.as_ref().map(|returns| returns.temporary.join(Returns::SHARED)),
+        temp: exec.temporary(),
         aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
     };
     let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
-    if let Some(returns) = returns {
-        returns.give_back(ended.is_ok());
+    if let Some(returns) = returns.filter(|_| ended.is_ok()) {
+        returns.give_back();
     }
     let ended = ended?;
     exec.end(&ended);
@@ -83,20 +75,24 @@ struct Exec {
 
 impl Exec {
     /// The words to start, and how the directory comes back in which a host's line ends.
-    fn prepare(&self, program: Program, home: &Path) -> io::Result<(Vec<OsString>, Option<Returns>)> {
+    fn prepare(&self, program: Program) -> (Vec<OsString>, Option<Returns>) {
         let (shell, handed) = match program {
-            Program::Words(words) => return Ok((words, None)),
+            Program::Words(words) => return (words, None),
             Program::Text { shell, handed } => (shell, handed),
         };
-        let returns = match (&self.started.bound, &handed.directory_file) {
-            (Some(_), Some(file)) => Some(Returns::new(home, &self.started.exec_id, file)?),
-            _ => None,
-        };
+        let named = handed.directory_file.as_deref();
+        let returns = self.temporary().zip(named).and_then(|(temporary, file)| Returns::new(&temporary, file));
         let file = match &returns {
             Some(returns) => format!("{TEMPORARY_INSIDE}/{}", returns.name),
-            None => handed.directory_file.clone().unwrap_or_default(),
+            None => named.unwrap_or_default().to_owned(),
         };
-        Ok((words(shell, &handed, &file), returns))
+        (words(shell, &handed, &file), returns)
+    }
+
+    /// The directory that a command in a bound has for temporary files, as it is outside.
+    fn temporary(&self) -> Option<PathBuf> {
+        let is_held = self.started.bound.is_some();
+        self.started.temp.as_ref().filter(|_| is_held).map(PathBuf::from).filter(|temp| temp.is_absolute())
     }
 
     /// A command that did not start after all: that is told too.
@@ -242,43 +238,31 @@ fn not_found(program: &str, error: &io::Error) -> NotRun {
 /// The way back of the directory in which a host's line ends: the host reads it from a file in a place that commands in a
 /// bound have a place of their own instead of. So it is written there, and carried over once they have ended.
 struct Returns {
-    /// A directory for this command alone.
-    temporary: PathBuf,
     /// The name of the file, inside.
     name: String,
+    /// The same file, as it is outside.
+    inside: PathBuf,
     /// The host's file.
     file: PathBuf,
 }
 
 impl Returns {
-    /// What the command sees of its directory: the rest is ours.
-    const SHARED: &str = "tmp";
-
-    fn new(home: &Path, exec_id: &str, file: &str) -> io::Result<Returns> {
+    fn new(temporary: &Path, file: &str) -> Option<Returns> {
         let file = PathBuf::from(file);
-        let name = file.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?.to_owned();
-        let is_id = exec_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let id = if is_id && !exec_id.is_empty() { exec_id } else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let temporary = home.join(RUN).join(TEMPORARY).join(id);
-        DirBuilder::new().recursive(true).mode(0o700).create(temporary.join(Returns::SHARED))?;
-        Ok(Returns { temporary, name, file })
+        let name = file.file_name()?.to_str()?.to_owned();
+        Some(Returns { inside: temporary.join(&name), name, file })
     }
 
-    /// Carries the directory over, if the line got as far as to say it, and takes away what was made for it. What goes
-    /// wrong leaves the host where it was.
-    fn give_back(self, has_run: bool) {
-        let inside = self.temporary.join(Returns::SHARED).join(&self.name);
-        let is_file =
-            fs::symlink_metadata(&inside).is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
-        if has_run
-            && is_file
-            && let Ok(said) = fs::read(&inside)
-        {
+    /// Carries the directory over, if the line got as far as to say it. What goes wrong leaves the host where it was.
+    fn give_back(self) {
+        let found = fs::symlink_metadata(&self.inside);
+        let is_file = found.is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
+        if is_file && let Ok(said) = fs::read(&self.inside) {
             // Made anew: whoever put a link there gets nothing written behind it.
             let _ = fs::remove_file(&self.file);
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.file);
             let _ = made.and_then(|mut file| file.write_all(&said));
         }
-        let _ = fs::remove_dir_all(&self.temporary);
+        let _ = fs::remove_file(&self.inside);
     }
 }

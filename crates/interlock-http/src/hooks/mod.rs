@@ -104,7 +104,13 @@ impl Hooks {
     pub fn new(service: Arc<Service>, setup: HooksSetup) -> Result<Hooks, StoreFault> {
         let HooksSetup { home, user_home, on_path, token, key, stop, abilities } = setup;
         let own = own_files(&home, user_home.as_deref());
-        let ground = DoorGround { own, user_home: user_home.clone(), on_path, doctor: home.join(DOCTOR_PROJECT), home: home.clone() };
+        let ground = DoorGround {
+            own,
+            user_home: user_home.clone(),
+            on_path,
+            doctor: home.join(DOCTOR_PROJECT),
+            home: home.clone(),
+        };
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
         Ok(Hooks { service, door, key, token, stop, home, user_home, abilities })
