@@ -51,12 +51,12 @@ pub fn is_ticket(text: &str) -> bool {
 /// ```
 /// use interlock_hosts::{Host, rewritten, taken_off};
 ///
-/// let script = "/home/a/.interlock/bin/run.sh";
+/// let script = "/opt/interlock/bin/run.sh";
 /// let text = rewritten(Host::ClaudeCode, "npm test", "0123456789abcdef", script).unwrap();
 /// assert_eq!(text, "npm test\n# interlock:0123456789abcdef");
 /// assert_eq!(taken_off(Host::ClaudeCode, &text, Some(script)), Some(("npm test", "0123456789abcdef")));
 /// let text = rewritten(Host::Codex, "npm test", "0123456789abcdef", script).unwrap();
-/// assert_eq!(text, ". /home/a/.interlock/bin/run.sh 0123456789abcdef || exit 126; npm test");
+/// assert_eq!(text, ". /opt/interlock/bin/run.sh 0123456789abcdef || exit 126; npm test");
 /// assert_eq!(rewritten(Host::ClaudeCode, "cat <<EOF", "0123456789abcdef", script), None);
 /// ```
 pub fn rewritten(host: Host, line: &str, ticket: &str, script: &str) -> Option<String> {

@@ -7,11 +7,12 @@
 //! | to find | look in |
 //! |---|---|
 //! | what a caller hands in and gets back | `start.rs` |
-//! | which mounts, rules and filters follow from a bound | `linux/{plan,view,rules,filter}.rs` |
+//! | which mounts, rules and filters follow from a bound | `linux/{plan,rules,filter,locked}.rs` |
 //! | what the new process does before the command, in order | `linux/{steps,child}.rs` |
 //! | signals, ends, streams | `linux/supervise.rs` |
 //! | which sockets by path may be reached | `linux/notify.rs` |
-//! | hosts by name | `proxy/` |
+//! | files that nobody may leave behind | `linux/arms.rs` |
+//! | hosts by name | `linux/{hosts,proxy}.rs` |
 //! | every use of `unsafe` | `linux/sys.rs` |
 
 #![deny(

@@ -53,7 +53,10 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     if let Some(home) = ground.user_home {
         hidden.extend(guarded_in(home, Concern::Secret));
     }
-    hidden.extend(fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/').map(in_root)).flatten());
+    // Processes, what they leave while the machine runs, and temporary files are another's there anyway.
+    let is_masked = |rest: &&str| ["proc/", "run/", "var/run/", "tmp/"].iter().any(|mask| rest.starts_with(mask));
+    let anchored = fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/'));
+    hidden.extend(anchored.filter(|rest| !is_masked(rest)).flat_map(in_root));
     hidden.extend(secrets_in(&project)?);
     let write: Vec<PathBuf> =
         profile.write.iter().filter_map(|place| placed(place, &project, ground.user_home)).collect();
@@ -70,6 +73,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     Ok(Bound {
         profile: profile.name.clone(),
         write: texts(write)?,
+        armed: if profile.write.is_empty() { Vec::new() } else { armed() },
         locked: texts(locked)?,
         hidden: texts(hidden)?,
         covers: covers.into_iter().collect(),
@@ -171,6 +175,13 @@ fn secrets_in(project: &Path) -> io::Result<BTreeSet<PathBuf>> {
 
 fn is_regenerable(name: &OsStr) -> bool {
     name == ".git" || name.to_str().is_some_and(|name| REGENERABLE.contains(&name))
+}
+
+/// Names of files that run later, wherever they lie. What git and packages hold is guarded otherwise, or made anew.
+fn armed() -> Vec<String> {
+    let is_made_anew = |pattern: &str| pattern.split('/').any(|name| name == ".git" || REGENERABLE.contains(&name));
+    let named = fixed_places(Concern::RunsLater).chain(fixed_places(Concern::Own));
+    named.filter(|pattern| pattern.starts_with("**/") && !is_made_anew(pattern)).map(str::to_owned).collect()
 }
 
 /// Places of a project that run later, as far as they are there. Of a line that nobody understood, all of git's.

@@ -2,9 +2,9 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -40,6 +40,12 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         return Err(replace(asked.program, environment));
     }
     let exec = Exec { daemon, ticket: asked.start.ticket, started };
+    if let Some(temporary) = exec.temporary()
+        && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(temporary)
+    {
+        let why = format!("its directory for temporary files cannot be made: {error}");
+        return Err(exec.failed(NotRun::new(Code::ContainSetup, why)));
+    }
     let (program, returns) = exec.prepare(asked.program);
     let begin = Start {
         program,

@@ -10,13 +10,17 @@ use serde::{Deserialize, Serialize};
 pub struct Bound {
     /// The name of the profile, for messages.
     pub profile: String,
-    /// Directories that may be written with all that is in them, beside the private directory for temporary files.
+    /// Directories that may be written with all that is in them, and files, beside the private directory for temporary files.
     #[serde(default)]
     pub write: Vec<String>,
     /// Files and directories that may not be written although they lie in one of `write`. They need not exist: then
     /// nobody may make them.
     #[serde(default)]
     pub locked: Vec<String>,
+    /// Files that nobody may leave behind anywhere in `write`, as patterns of paths (`**/.envrc`). What a command made or
+    /// changed of them is set aside when it has ended.
+    #[serde(default)]
+    pub armed: Vec<String>,
     /// Files and directories that can be neither read nor written, wherever they lie. They need not exist.
     #[serde(default)]
     pub hidden: Vec<String>,

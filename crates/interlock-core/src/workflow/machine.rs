@@ -334,7 +334,7 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
     let Some(open) = run.open.iter_mut().find(is_it) else { return };
     open.ticket = None;
     let fact = open.fact.take().filter(|_| !foreign);
-    let exec = OpenExec { exec_id: exec_id.to_owned(), fingerprint: open.fingerprint, at, fact };
+    let exec = OpenExec { exec_id: exec_id.to_owned(), fingerprint: open.fingerprint, at, foreign, fact };
     if run.execs.len() >= EXECS_MAX {
         run.execs.remove(0);
     }
@@ -346,7 +346,7 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
     let Some(at) = run.execs.iter().position(|exec| exec.exec_id == exec_id) else { return };
     let exec = run.execs.remove(at);
     // What never began, nobody saw end.
-    if exit_code.is_none() && signal.is_none() {
+    if exec.foreign || exit_code.is_none() && signal.is_none() {
         return;
     }
     let code = exit_code.or_else(|| signal.map(|signal| signal.saturating_add(SIGNALLED)));

@@ -216,6 +216,9 @@ pub struct OpenExec {
     pub fingerprint: Digest,
     /// When it started.
     pub at: Millis,
+    /// It was not started by the host that asked: what becomes of it is nothing that was observed.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub foreign: bool,
     /// The declared fact it is the command of, and the count of changes when its call was let run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,

@@ -1,10 +1,13 @@
 //! Linux: namespaces with read-only mounts, Landlock as the second layer, a filter of system calls last.
 
+mod arms;
 mod child;
 mod filter;
+mod hosts;
 mod locked;
 mod notify;
 mod plan;
+mod proxy;
 mod rules;
 mod steps;
 mod supervise;
@@ -13,41 +16,75 @@ mod sys;
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::contain::Bound;
+use interlock_core::contain::{Armed, Bound, Reach};
 
 use crate::{Abilities, ContainFault, Ended, How, Rung, Start};
+use arms::Began;
 use child::Cell;
+use hosts::Hosts;
+use proxy::Proxy;
 use supervise::Handed;
 use sys::{Image, Signals};
 
 /// Where programs are looked for if no variable says it.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// Where the proxy listens, inside.
+const PROXY_PORT_FIRST: u16 = 20_000;
+const PROXY_PORTS: u32 = 12_000;
+/// Variables by which programs find a proxy.
+const PROXY_VARIABLES: [&str; 6] = ["http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// Runs a command held to its bound and waits for its end. After a fault nothing has run.
 pub fn run(start: &Start) -> Result<Ended, ContainFault> {
+    // Beneath the ports that the kernel gives out by itself, and different for calls that share a network.
+    let port = u16::try_from(std::process::id() % PROXY_PORTS).unwrap_or(0).saturating_add(PROXY_PORT_FIRST);
     let plan = match &start.bound {
-        Some(bound) => Some(plan::plan(start, bound, 0)?),
+        Some(bound) => Some(plan::plan(start, bound, port)?),
         None => None,
     };
     let (hold, placeholders, sockets) = match plan {
         Some(plan) => (Some(plan.hold), Some(plan.placeholders), plan.sockets),
         None => (None, None, Vec::new()),
     };
+    let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
+    let armed = Armed::load(armed).map_err(|path| ContainFault::Bound { path, why: "the pattern cannot be read" })?;
     let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let cell = Cell { hold, image: image(start)?, cwd: text(start.cwd.clone().into())?, mask: Signals::of(&[]) };
+    let cell = Cell { hold, image: image(start, port)?, cwd: text(start.cwd.clone().into())?, mask: Signals::of(&[]) };
     let refusals = Arc::new(Mutex::new(Vec::new()));
-    let mut notes = Vec::new();
+    let began = Began::now();
+    let (mut notes, mut proxy) = (Vec::new(), None);
     let result = supervise::supervise(cell, &program, |handed| match handed {
         Handed::Calls(listener) => notify::attend(listener, sockets.clone(), Arc::clone(&refusals)),
-        Handed::Proxy(socket) => drop(socket),
+        Handed::Proxy(socket) => match Proxy::serve(socket, hosts_of(start)) {
+            Ok(serves) => proxy = Some(serves),
+            Err(error) => notes.push(format!("no host can be reached: {error}")),
+        },
         Handed::NoLayers => notes.push("a cache begins empty: it could not be laid over the user's".to_owned()),
     });
     drop(placeholders);
     let (how, duration) = result?;
+    let roots: Vec<_> = start.bound.iter().flat_map(|bound| &bound.write).map(PathBuf::from).collect();
+    let found = arms::search(&roots, &armed, &began, start.aside.as_deref());
+    notes.extend(found.notes);
     let refusals = std::mem::take(&mut *refusals.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(Ended { how, duration, refusals, set_aside: Vec::new(), reached: Vec::new(), notes })
+    Ok(Ended {
+        how,
+        duration,
+        refusals,
+        set_aside: found.set_aside,
+        reached: proxy.map_or_else(Vec::new, |proxy| proxy.reached()),
+        notes,
+    })
+}
+
+fn hosts_of(start: &Start) -> Hosts {
+    match start.bound.as_ref().map(|bound| &bound.reach) {
+        Some(Reach::Hosts(names)) => Hosts::read(names),
+        Some(Reach::Nothing) | None => Hosts::default(),
+    }
 }
 
 impl Ended {
@@ -86,8 +123,8 @@ pub fn probe() -> Abilities {
 }
 
 /// The command in the form that the kernel takes.
-fn image(start: &Start) -> Result<Image, ContainFault> {
-    let variables = environment(start);
+fn image(start: &Start, port: u16) -> Result<Image, ContainFault> {
+    let variables = environment(start, port);
     let path = variables.get(&OsString::from("PATH")).cloned().unwrap_or_else(|| PATH.into());
     let Some(program) = start.program.first() else {
         return Err(ContainFault::Bound { path: String::new(), why: "there is no program" });
@@ -110,13 +147,19 @@ fn image(start: &Start) -> Result<Image, ContainFault> {
 }
 
 /// Its variables: those it was handed, less what the bound blocks, with what the bound sets.
-fn environment(start: &Start) -> BTreeMap<OsString, OsString> {
+fn environment(start: &Start, port: u16) -> BTreeMap<OsString, OsString> {
     let mut variables: BTreeMap<OsString, OsString> = start.env.iter().cloned().collect();
     if let Some(bound) = &start.bound {
         for name in &bound.env_blocked {
             variables.remove(&OsString::from(name));
         }
         variables.insert("TMPDIR".into(), "/tmp".into());
+        if matches!(bound.reach, Reach::Hosts(_)) {
+            let address = OsString::from(format!("http://127.0.0.1:{port}"));
+            variables.extend(PROXY_VARIABLES.map(|name| (name.into(), address.clone())));
+            variables.extend(["no_proxy", "NO_PROXY"].map(|name| (name.into(), "localhost,127.0.0.1,::1".into())));
+            variables.insert("NODE_USE_ENV_PROXY".into(), "1".into());
+        }
         variables.extend(bound.env_set.iter().map(|(name, value)| (name.into(), value.into())));
     }
     variables

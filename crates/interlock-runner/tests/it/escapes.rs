@@ -1,15 +1,505 @@
-//! Ways out, each tried by a real program; whatever it reports, the outside is as it was.
+//! Ways out, each tried by a real program. What the program reports does not matter: the outside is as it was. Whatever
+//! can work at all is tried without the runner as well, or the attempt would prove nothing.
 
-use crate::support::{World, stderr, stdout, users};
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
+use std::process::Command;
+
+use crate::support::{World, is_running, stderr, stdout, users, wait_for};
+
+/// Attempts of `escape.c`, and whether they work without the runner for a user who owns the place outside.
+#[rustfmt::skip]
+const ATTEMPTS: &[(&str, bool)] = &[
+    ("open", true), ("creat", true), ("append", true), ("truncating open", true), ("openat2", true),
+    ("unnamed file", true), ("rename out", true), ("rename in", true), ("rename over", true), ("exchange", true),
+    ("link out", true), ("hard link", true), ("symlink", true), ("through a link", true), ("fifo", true),
+    ("socket file", true), ("mkdir", true), ("unlink", true), ("truncate", true), ("chmod", true), ("fchmod", true),
+    ("fchmodat2", true), ("chmod of the directory", true), ("chown", true), ("utimes", true), ("futimens", true),
+    ("setxattr", true), ("fsetxattr", true), ("file flags", true), ("io_uring", true), ("/proc/self/root", true),
+    ("/proc/1/root", false), ("/proc/1/cwd", false), ("tracing the first process", false), ("from memory", true),
+    ("user namespace", true), ("bind mount", false), ("remount", false), ("unmount", false),
+    ("joining the first process", true), ("joining the parent", true), ("chroot", false), ("by handle", false),
+    ("copy_file_range", true),
+];
+
+/// The same from languages that agents write.
+#[rustfmt::skip]
+const SCRIPTS: &[(&str, &str, &str)] = &[
+    ("/usr/bin/python3", "-c", "open(OUT + '/new', 'w').write('x')"),
+    ("/usr/bin/python3", "-c", "import os; os.chmod(OUT + '/file', 0o777)"),
+    ("/usr/bin/python3", "-c", "import os; os.utime(OUT + '/file', (1, 1))"),
+    ("/usr/bin/python3", "-c", "import shutil; shutil.rmtree(OUT)"),
+    ("/usr/bin/python3", "-c", "import os; os.chdir(OUT); os.mkdir('new')"),
+    ("/usr/bin/python3", "-c", "import subprocess; subprocess.run(['cp', '/etc/passwd', OUT + '/new'])"),
+    ("/usr/bin/python3", "-c", "import ctypes; ctypes.CDLL(None).syscall(2, (OUT + '/new').encode(), 0o101, 0o644)"),
+    ("/usr/bin/node", "-e", "require('fs').writeFileSync(OUT + '/new', 'x')"),
+    ("/usr/bin/node", "-e", "require('fs').chmodSync(OUT + '/file', 0o777)"),
+    ("/usr/bin/node", "-e", "require('fs').rmSync(OUT + '/file')"),
+    ("/usr/bin/node", "-e", "require('fs').promises.appendFile(OUT + '/file', 'x')"),
+    ("/usr/bin/node", "-e", "require('child_process').execSync('touch ' + OUT + '/new')"),
+];
+
+/// Compiles the program of attempts into the project.
+fn compile(world: &World) {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/escape.c");
+    let built = Command::new("cc").args(["-w", "-o"]).arg(world.path("escape")).arg(source).status();
+    assert!(built.expect("a compiler").success());
+}
+
+#[test]
+fn no_system_call_changes_the_outside() {
+    for user in users() {
+        let compiled = World::new(user);
+        compile(&compiled);
+        for (name, works_outside) in ATTEMPTS {
+            let world = World::new(user);
+            fs::copy(compiled.path("escape"), world.path("escape")).expect("a copy");
+            let (program, outside) = (world.text("escape"), world.text("outside"));
+            let before = world.outside();
+            let output = world.held(&world.bound(""), &[&program, name, &outside]).output().expect("the runner");
+            assert_ne!(output.status.code(), Some(2), "{name} is not known");
+            assert_ne!(output.status.code(), Some(126), "{name}: {}", stderr(&output));
+            assert_eq!(world.outside(), before, "{name} changed the outside for {user}: {}", stderr(&output));
+            if *works_outside {
+                let bare = world.bare(&[&program, name, &outside]).output().expect("the program");
+                assert_ne!(world.outside(), before, "{name} does nothing at all for {user}: {}", stderr(&bare));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_script_changes_the_outside() {
+    for user in users() {
+        for (program, option, text) in SCRIPTS.iter().filter(|(program, ..)| fs::exists(program).is_ok_and(|is| is)) {
+            let world = World::new(user);
+            let text = text.replace("OUT", &format!("'{}'", world.text("outside")));
+            let before = world.outside();
+            let output = world.held(&world.bound(""), &[program, option, &text]).output().expect("the runner");
+            assert_eq!(world.outside(), before, "{text} changed the outside: {}", stderr(&output));
+            world.bare(&[program, option, &text]).output().expect("the program");
+            assert_ne!(world.outside(), before, "{text} does nothing at all");
+        }
+    }
+}
 
 #[test]
 fn a_shell_writes_the_project_and_nothing_else() {
     for user in users() {
         let world = World::new(user);
+        let before = world.outside();
         let line = format!("echo inside > made; echo no > {0}/file; touch {0}/new; cat made", world.text("outside"));
         let output = world.line(&world.bound(""), &line);
         assert_eq!(stdout(&output), "inside\n", "{}", stderr(&output));
         assert!(stderr(&output).contains("Read-only file system"), "{}", stderr(&output));
-        world.assert_outside_unchanged("a shell");
+        assert_eq!(world.outside(), before);
+        assert_eq!(fs::read(world.path("project/made")).expect("the file"), b"inside\n");
+    }
+}
+
+/// A profile that may write nothing but its private directory.
+#[test]
+fn nothing_is_written_where_nothing_may_be() {
+    for user in users() {
+        let world = World::new(user);
+        let line = "touch new; echo x > /tmp/a; cat /tmp/a; echo $TMPDIR; f=$(mktemp); echo y > $f; cat $f";
+        let output = world.line(r#"{"profile": "read"}"#, line);
+        assert_eq!(stdout(&output), "x\n/tmp\ny\n", "{}", stderr(&output));
+        assert!(!world.path("project/new").exists());
+        assert!(!fs::exists("/tmp/a").expect("an answer"));
+    }
+}
+
+/// A pipe by name is written through a read-only mount; Landlock stops that.
+#[test]
+fn no_pipe_leads_outside() {
+    for user in users() {
+        let world = World::new(user);
+        let pipe = world.path("outside/pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o666.into(), 0).expect("a pipe");
+        world.give(&pipe);
+        let mut reader =
+            fs::File::options().read(true).write(true).custom(rustix_nonblocking()).open(&pipe).expect("the pipe");
+        let line = format!("echo leaked > {}", pipe.display());
+        world.line(&world.bound(""), &line);
+        let mut read = [0; 16];
+        assert_eq!(reader.read(&mut read).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+        assert!(world.bare(&["/bin/bash", "-c", &line]).status().expect("a shell").success());
+        assert_eq!(reader.read(&mut read).expect("what was written"), 7);
+    }
+}
+
+fn rustix_nonblocking() -> i32 {
+    rustix::fs::OFlags::NONBLOCK.bits() as i32
+}
+
+trait CustomFlags {
+    fn custom(&mut self, flags: i32) -> &mut Self;
+}
+
+impl CustomFlags for fs::OpenOptions {
+    fn custom(&mut self, flags: i32) -> &mut Self {
+        std::os::unix::fs::OpenOptionsExt::custom_flags(self, flags)
+    }
+}
+
+const CONNECTIONS: &str = r"
+import socket, sys
+def attempt(name, call):
+    try:
+        call()
+        print(name, 'sent')
+    except OSError as error:
+        print(name, error.errno)
+def stream(family, address):
+    def call():
+        one = socket.socket(family, socket.SOCK_STREAM); one.settimeout(5); one.connect(address); one.send(b'x')
+    return call
+def datagram(family, address):
+    def call():
+        one = socket.socket(family, socket.SOCK_DGRAM); one.sendto(b'x', address)
+    return call
+def pair(address):
+    def call():
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); one.sendto(b'x', address)
+    return call
+tcp4, tcp6, udp, abstract, path, datagrams = sys.argv[1:]
+attempt('tcp4', stream(socket.AF_INET, ('127.0.0.1', int(tcp4))))
+attempt('tcp6', stream(socket.AF_INET6, ('::1', int(tcp6))))
+attempt('udp', datagram(socket.AF_INET, ('127.0.0.1', int(udp))))
+attempt('abstract', stream(socket.AF_UNIX, '\0' + abstract))
+attempt('path', stream(socket.AF_UNIX, path))
+attempt('datagram', datagram(socket.AF_UNIX, datagrams))
+attempt('pair', pair(datagrams))
+";
+
+/// What came in at six sockets since it was last asked.
+struct Listeners {
+    tcp: Vec<TcpListener>,
+    udp: UdpSocket,
+    unix: Vec<UnixListener>,
+    datagrams: UnixDatagram,
+    arguments: Vec<String>,
+}
+
+impl Listeners {
+    fn new(world: &World) -> Listeners {
+        let tcp: Vec<_> = ["127.0.0.1:0", "[::1]:0"].map(|at| TcpListener::bind(at).expect("a port")).into();
+        let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
+        let name = format!("interlock-{}", world.text("x").replace('/', "-"));
+        let abstract_name = SocketAddr::from_abstract_name(&name).expect("a name");
+        let path = world.text("outside/socket");
+        let unix = vec![
+            UnixListener::bind_addr(&abstract_name).expect("a socket"),
+            UnixListener::bind(&path).expect("a socket"),
+        ];
+        let datagram_path = world.text("outside/datagrams");
+        let datagrams = UnixDatagram::bind(&datagram_path).expect("a socket");
+        for path in [&path, &datagram_path] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o777)).expect("a mode");
+        }
+        tcp.iter().for_each(|one| one.set_nonblocking(true).expect("a mode"));
+        unix.iter().for_each(|one| one.set_nonblocking(true).expect("a mode"));
+        udp.set_nonblocking(true).expect("a mode");
+        datagrams.set_nonblocking(true).expect("a mode");
+        let mut arguments: Vec<_> =
+            tcp.iter().map(|one| one.local_addr().expect("an address").port().to_string()).collect();
+        arguments.push(udp.local_addr().expect("an address").port().to_string());
+        arguments.extend([name, path, datagram_path]);
+        Listeners { tcp, udp, unix, datagrams, arguments }
+    }
+
+    fn arrived(&self) -> Vec<&'static str> {
+        let mut arrived = Vec::new();
+        let tcp = ["tcp4", "tcp6"].into_iter().zip(&self.tcp);
+        arrived.extend(tcp.filter(|(_, one)| one.accept().is_ok()).map(|(name, _)| name));
+        let unix = ["abstract", "path"].into_iter().zip(&self.unix);
+        arrived.extend(unix.filter(|(_, one)| one.accept().is_ok()).map(|(name, _)| name));
+        let mut space = [0; 8];
+        arrived.extend(self.udp.recv(&mut space).is_ok().then_some("udp"));
+        while self.datagrams.recv(&mut space).is_ok() {
+            arrived.push("datagram");
+        }
+        arrived
+    }
+}
+
+#[test]
+fn no_connection_leads_outside() {
+    for user in users() {
+        let world = World::new(user);
+        let listeners = Listeners::new(&world);
+        let mut program = vec!["/usr/bin/python3", "-c", CONNECTIONS];
+        program.extend(listeners.arguments.iter().map(String::as_str));
+        let output = world.held(&world.bound(""), &program).output().expect("the runner");
+        let said = stdout(&output);
+        assert_eq!(said.lines().count(), 7, "{said}{}", stderr(&output));
+        assert_eq!(listeners.arrived(), Vec::<&str>::new(), "{said}");
+        assert!(said.contains("path 13\n"), "{said}");
+        assert!(world.report().contains("outside/socket"), "{}", world.report());
+        world.bare(&program).status().expect("the program");
+        let all = ["tcp4", "tcp6", "abstract", "path", "udp", "datagram", "datagram"];
+        assert_eq!(listeners.arrived(), all, "the attempts do nothing at all");
+    }
+}
+
+#[test]
+fn other_families_of_sockets_are_closed() {
+    for user in users() {
+        let world = World::new(user);
+        // vsock, packets, the kernel's ciphers, bluetooth, netlink for audits
+        let text = "import socket\nfor family, kind, protocol in [(40, 1, 0), (17, 3, 0), (38, 5, 0), (31, 1, 0), (16, 3, 9)]:\n    \
+                    try:\n        socket.socket(family, kind, protocol); print('open', family)\n    \
+                    except OSError as error: print(error.errno)";
+        let output = world.held(&world.bound(""), &["/usr/bin/python3", "-c", text]).output().expect("the runner");
+        assert_eq!(stdout(&output), "97\n97\n97\n97\n97\n", "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn servers_inside_are_reached_inside() {
+    for user in users() {
+        let world = World::new(user);
+        let text = "import socket, os, tempfile\n\
+                    for at in ['/tmp/s', os.getcwd() + '/s', 's2', '\\0name']:\n    \
+                    server = socket.socket(socket.AF_UNIX); server.bind(at); server.listen()\n    \
+                    client = socket.socket(socket.AF_UNIX); client.connect(at); client.send(b'x')\n    \
+                    print(server.accept()[0].recv(1))\n\
+                    for family, at in [(socket.AF_INET, ('127.0.0.1', 8000)), (socket.AF_INET6, ('::1', 8000))]:\n    \
+                    server = socket.create_server(at, family=family)\n    \
+                    client = socket.create_connection(at); client.send(b'x')\n    \
+                    print(server.accept()[0].recv(1))";
+        let output = world.held(&world.bound(""), &["/usr/bin/python3", "-c", text]).output().expect("the runner");
+        assert_eq!(stdout(&output), "b'x'\n".repeat(6), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn what_is_hidden_cannot_be_read() {
+    for user in users() {
+        let world = World::new(user);
+        world.write("outside/keys/id", "a secret");
+        world.write("project/.config/token", "a secret");
+        let hidden =
+            ["outside/secret", "outside/keys", "outside/absent", "project/.config/token"].map(|name| world.text(name));
+        let bound = world.bound(&format!(r#""hidden": ["{}"]"#, hidden.join(r#"", ""#)));
+        let outside = world.text("outside");
+        for line in [
+            "cat OUT/secret",
+            "cat OUT/keys/id",
+            "cat OUT/keys/*; ls OUT/keys",
+            "cat /proc/self/root/OUT/secret",
+            "cat /proc/self/cwd/../outside/secret",
+            "cp OUT/secret copy; cat copy",
+            "ln OUT/secret link; cat link",
+            "ln -s OUT/secret soft; cat soft",
+            "mv OUT/secret moved; cat moved",
+            "cat .config/token",
+            "mv .config other; cat other/token",
+            "mv .config/token other; cat other",
+            "ln .config/token hard; cat hard",
+            "chmod 644 .config/token; cat .config/token",
+            "umount .config/token; cat .config/token",
+            "/usr/bin/python3 -c \"import os; print(os.read(os.open('OUT/secret', os.O_RDONLY), 99))\"",
+        ] {
+            let output = world.line(&bound, &line.replace("OUT", &outside));
+            assert_ne!(output.status.code(), Some(126), "{}", stderr(&output));
+            assert!(!stdout(&output).contains("secret"), "{line} for {user}");
+        }
+        // What lies beside it is there as ever.
+        assert_eq!(stdout(&world.line(&bound, &format!("cat {outside}/file"))), "as it was");
+        assert_eq!(fs::read_to_string(world.path("project/other/token")).expect("the token"), "a secret");
+    }
+}
+
+/// Somebody outside replaces what is hidden while the command runs: the mask falls off, and Landlock still holds.
+#[test]
+fn what_is_hidden_stays_so_when_it_is_replaced() {
+    for user in users() {
+        let world = World::new(user);
+        let bound = world.bound(&format!(
+            r#""hidden": ["{}", "{}"]"#,
+            world.text("outside/secret"),
+            world.text("outside/later")
+        ));
+        let line = format!(
+            "touch ready; until [ -e go ]; do sleep 0.01; done; cat {0}/secret; cat {0}/later; cat {0}/file",
+            world.text("outside")
+        );
+        let running = world.held(&bound, &["/bin/bash", "-c", &line]).stdout(std::process::Stdio::piped()).spawn();
+        let running = running.expect("the runner");
+        wait_for("the command", || world.path("project/ready").exists());
+        world.write("outside/next", "another secret");
+        fs::rename(world.path("outside/next"), world.path("outside/secret")).expect("a rename");
+        world.write("outside/later", "a later secret");
+        world.write("project/go", "");
+        let output = running.wait_with_output().expect("an end");
+        assert_eq!(stdout(&output), "as it was", "for {user}");
+    }
+}
+
+#[test]
+fn what_is_locked_cannot_be_replaced() {
+    for user in users() {
+        for line in [
+            "echo x >> .claude/settings.json",
+            "rm -f .claude/settings.json",
+            "mv .claude/settings.json x; echo y > .claude/settings.json",
+            "mv .claude other; mkdir .claude; echo y > .claude/settings.json",
+            "rm -rf .claude; mkdir .claude; echo y > .claude/settings.json",
+            "mkdir n; echo y > n/settings.json; mv -T n .claude",
+            "echo y > n; mv n .claude/settings.json",
+            "ln -sfn /tmp .claude",
+            "chmod 777 .claude/settings.json",
+            "touch -d @1 .claude/settings.json",
+            "cp -r .claude copy; rm -rf .claude; mv copy .claude; echo y > .claude/settings.json",
+            "echo y > .git/hooks/pre-commit; mv .git x; mkdir -p .git/hooks; echo y > .git/hooks/pre-commit",
+            "mkdir -p .cursor/x; echo y > .cursor/hooks.json",
+            "mv .cursor z; mkdir .cursor; echo y > .cursor/hooks.json",
+            "rmdir .cursor/hooks.json; echo y > .cursor/hooks.json",
+            "echo y > .envrc; rm -rf .envrc; echo y > .envrc",
+        ] {
+            let world = World::new(user);
+            world.write("project/.claude/settings.json", "ours");
+            world.write("project/.claude/notes", "theirs");
+            world.write("project/.git/hooks/sample", "ours");
+            world.write("project/.git/HEAD", "x");
+            let locked = [".claude/settings.json", ".git/hooks", ".cursor/hooks.json", ".envrc"]
+                .map(|name| world.text(&format!("project/{name}")));
+            let bound = world.bound(&format!(r#""locked": ["{}"]"#, locked.join(r#"", ""#)));
+            let output = world.line(&bound, &format!("{line}; echo free > .claude/notes; echo free > .git/HEAD"));
+            assert_ne!(output.status.code(), Some(126), "{}", stderr(&output));
+            let read = |name: &str| fs::read_to_string(world.path(&format!("project/{name}"))).ok();
+            assert_eq!(read(".claude/settings.json").as_deref(), Some("ours"), "{line}: {}", stderr(&output));
+            assert_eq!(read(".git/hooks/sample").as_deref(), Some("ours"), "{line}");
+            assert_eq!(read(".git/HEAD").as_deref(), Some("free\n"), "{line}");
+            for absent in [".git/hooks/pre-commit", ".cursor/hooks.json", ".envrc"] {
+                assert!(!world.path(&format!("project/{absent}")).exists(), "{line} left {absent}");
+            }
+        }
+    }
+}
+
+#[test]
+fn processes_outside_are_neither_seen_nor_signalled() {
+    for user in users() {
+        let world = World::new(user);
+        let mut outside = world.bare(&["/bin/sleep", "600"]).spawn().expect("a process");
+        let id = outside.id();
+        let line = format!(
+            "kill -9 {id}; kill -9 -1; ls /proc/{id}; cat /proc/{id}/cmdline; \
+             /usr/bin/python3 -c 'import os; os.kill({id}, 9)'; kill -9 0; true"
+        );
+        let output = world.line(&world.bound(""), &line);
+        assert_eq!(stdout(&output), "");
+        assert!(outside.try_wait().expect("an answer").is_none(), "the process outside was ended");
+        outside.kill().expect("a signal");
+        outside.wait().expect("an end");
+    }
+}
+
+#[test]
+fn nothing_outlives_its_call() {
+    for user in users() {
+        let world = World::new(user);
+        let mark = format!("31{}", std::process::id());
+        let line = format!("setsid nohup sleep {mark} >/dev/null 2>&1 & (sleep {mark} & disown); echo started");
+        let output = world.line(&world.bound(""), &line);
+        assert_eq!(stdout(&output), "started\n");
+        assert!(!is_running(&format!("sleep\0{mark}")), "a process outlived its call");
+    }
+}
+
+#[test]
+fn everything_ends_with_the_runner() {
+    for user in users() {
+        let world = World::new(user);
+        let mark = format!("32{}", std::process::id());
+        let line = format!("touch ready; sleep {mark}; touch after");
+        let mut running = world.held(&world.bound(""), &["/bin/bash", "-c", &line]).spawn().expect("the runner");
+        wait_for("the command", || world.path("project/ready").exists());
+        wait_for("the sleep", || is_running(&format!("sleep\0{mark}")));
+        running.kill().expect("a signal");
+        running.wait().expect("an end");
+        wait_for("everything to end", || !is_running(&format!("sleep\0{mark}")));
+        assert!(!world.path("project/after").exists());
+    }
+}
+
+/// Only root can make such a program, and root's tests try it as another user.
+#[test]
+fn programs_that_lend_rights_lend_none() {
+    if users().len() < 2 {
+        return;
+    }
+    let world = World::new(users()[1]);
+    fs::copy("/usr/bin/id", world.path("outside/lend")).expect("a copy");
+    fs::set_permissions(world.path("outside/lend"), fs::Permissions::from_mode(0o4755)).expect("a mode");
+    let program = world.text("outside/lend");
+    let bare = world.bare(&[&program, "-u"]).output().expect("the program");
+    assert_eq!(stdout(&bare), "0\n", "the attempt does nothing at all");
+    let held = world.held(&world.bound(""), &[&program, "-u"]).output().expect("the runner");
+    assert_eq!(stdout(&held), format!("{}\n", world.user));
+}
+
+#[test]
+fn the_machine_is_out_of_reach() {
+    for user in users() {
+        let world = World::new(user);
+        let line = "ls /dev/vda /dev/sda /dev/mem /dev/kmsg /dev/fuse 2>/dev/null; ls -A /run | grep -v hidden; \
+                    echo x 2>/dev/null > /proc/sys/kernel/core_pattern && echo wrote; \
+                    echo x 2>/dev/null > /proc/sysrq-trigger && echo wrote; \
+                    echo x 2>/dev/null > /sys/kernel/mm/ksm/run && echo wrote; \
+                    grep -E '^Cap' /proc/self/status | grep -v 0000000000000000; \
+                    echo x > /proc/self/comm && cat /proc/self/comm";
+        let before = fs::read("/proc/sys/kernel/core_pattern").expect("a setting");
+        let output = world.line(&world.bound(""), line);
+        assert_eq!(stdout(&output), "cat\n", "{}", stderr(&output));
+        assert_eq!(fs::read("/proc/sys/kernel/core_pattern").expect("a setting"), before);
+    }
+}
+
+#[test]
+fn a_place_that_is_a_link_is_refused_and_nothing_runs() {
+    for user in users() {
+        let world = World::new(user);
+        std::os::unix::fs::symlink(world.path("outside"), world.path("project/link")).expect("a link");
+        for bound in [
+            format!(r#"{{"profile": "t", "write": ["{}/project/link"]}}"#, world.text("")),
+            format!(r#"{{"profile": "t", "write": ["{}/project/link/sub"]}}"#, world.text("")),
+            world.bound(&format!(r#""locked": ["{}"]"#, world.text("project/link/file"))),
+            r#"{"profile": "t", "write": ["/"]}"#.to_owned(),
+            r#"{"profile": "t", "write": ["relative"]}"#.to_owned(),
+            r#"{"profile": "t", "write": ["/a/../etc"]}"#.to_owned(),
+        ] {
+            let output = world.line(&bound.replace("//", "/"), "touch ran");
+            assert_eq!(output.status.code(), Some(126), "{bound}: {}", stderr(&output));
+            assert!(!world.path("project/ran").exists());
+        }
+    }
+}
+
+#[test]
+fn a_cover_shows_only_what_is_named() {
+    for user in users() {
+        let world = World::new(user);
+        world.write("outside/shown/deep/file", "shown");
+        world.write("outside/shown/other", "not shown");
+        let cover = format!(
+            r#""covers": [{{"directory": "{}", "visible": ["{}"]}}]"#,
+            world.text("outside"),
+            world.text("outside/shown/deep")
+        );
+        let line = format!(
+            "cd {}; find . | sort; cat shown/deep/file; touch new shown/new shown/deep/new",
+            world.text("outside")
+        );
+        let output = world.line(&world.bound(&cover), &line);
+        let expected = ".\n./shown\n./shown/deep\n./shown/deep/file\nshown";
+        assert_eq!(stdout(&output), expected, "{}", stderr(&output));
     }
 }

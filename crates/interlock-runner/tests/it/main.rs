@@ -2,5 +2,8 @@
 //!
 //! As root each test runs twice: as root, and as a user who owns nothing.
 
+mod arms;
+mod behaviour;
 mod escapes;
+mod reach;
 mod support;

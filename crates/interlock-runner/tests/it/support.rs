@@ -1,6 +1,5 @@
 //! A project, a place outside it, and commands that are held to the one.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -32,6 +31,8 @@ impl World {
         let runner = root.path().join("runner");
         fs::copy(env!("CARGO_BIN_EXE_interlock-contain"), &runner).expect("a copy of the runner");
         let world = World { user, root, runner };
+        fs::write(world.path("project.report"), "").expect("a file");
+        world.give(&world.path("project.report"));
         for name in ["project", "outside"] {
             fs::create_dir(world.path(name)).expect("a directory");
             world.give(&world.path(name));
@@ -111,18 +112,47 @@ impl World {
         self.held(bound, &["/bin/bash", "-c", line]).output().expect("the runner")
     }
 
-    /// Asserts that nothing outside has changed.
-    pub(crate) fn assert_outside_unchanged(&self, after: &str) {
-        let names: Vec<_> = fs::read_dir(self.path("outside"))
-            .expect("a directory")
-            .map(|entry| entry.expect("an entry").file_name())
-            .filter(|name| !["file", "secret", "pipe", "socket"].iter().any(|known| name == OsStr::new(known)))
-            .collect();
-        assert!(names.is_empty(), "{after}: made {names:?} outside");
-        assert_eq!(fs::read(self.path("outside/file")).expect("the file"), b"as it was", "{after}");
-        let file = fs::metadata(self.path("outside/file")).expect("the file");
-        assert_eq!((file.mode() & 0o7777, file.nlink()), (0o644, 1), "{after}");
+    /// What the runner wrote down about the last command.
+    pub(crate) fn report(&self) -> String {
+        fs::read_to_string(self.path("project.report")).unwrap_or_default()
     }
+
+    /// Everything outside as it is now: any change of a file, its mode, owner, times or attributes makes a difference.
+    pub(crate) fn outside(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut open = vec![self.path("outside")];
+        while let Some(path) = open.pop() {
+            let Ok(it) = fs::symlink_metadata(&path) else { continue };
+            let text = if it.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
+            if it.is_dir() {
+                open.extend(fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path()));
+            }
+            let times = (it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec());
+            found.push(format!("{path:?} {:o} {} {} {} {times:?} {text:?}", it.mode(), it.uid(), it.nlink(), it.ino()));
+        }
+        found.sort();
+        found
+    }
+}
+
+/// Waits until something has happened.
+pub(crate) fn wait_for(what: &str, mut happened: impl FnMut() -> bool) {
+    for _ in 0..6000 {
+        if happened() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("waited for {what}");
+}
+
+/// Whether a process runs whose arguments contain this.
+pub(crate) fn is_running(arguments: &str) -> bool {
+    let processes = fs::read_dir("/proc").expect("processes").filter_map(Result::ok);
+    processes.filter(|one| one.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok())).any(|one| {
+        fs::read(one.path().join("cmdline"))
+            .is_ok_and(|line| line.windows(arguments.len()).any(|part| part == arguments.as_bytes()))
+    })
 }
 
 /// A directory that every user can reach and that is no place for temporary files: those are masked inside.

@@ -173,9 +173,9 @@ fn entries_of_host_processes_of_format_4() {
 #[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new) in [("\"format\":1", "\"format\":6"), ("\"rules\":1", "\"rules\":6")] {
+    for (old, new) in [("\"format\":1", "\"format\":7"), ("\"rules\":1", "\"rules\":7")] {
         let newer = line.replacen(old, new, 1);
-        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(6))), "{newer}");
+        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(7))), "{newer}");
     }
     assert!(Entry::from_bytes(line.replacen("\"at\":", "\"extra\":0,\"at\":", 1).as_bytes()).is_err());
 }
@@ -432,7 +432,8 @@ fn entries_of_format_5() {
         assert_eq!(format!("{:?}", entry.kind), "Passed");
         assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
     }
-    for kind in PassKind::ALL {
+    let newer = [PassKind::HostCommand, PassKind::Unticketed, PassKind::OwnRun];
+    for kind in PassKind::ALL.iter().filter(|kind| !newer.contains(kind)) {
         assert!(golden.contains(&format!(r#""kind":"{kind}""#)), "{kind}");
     }
 }

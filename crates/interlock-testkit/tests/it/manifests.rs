@@ -29,6 +29,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "interlock-workflow",
             "interlock-core",
             "interlock-hosts",
+            "interlock-runner",
             "interlock-runtime",
             "interlock-http",
             "interlock-mcp",

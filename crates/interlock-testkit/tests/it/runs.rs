@@ -8,15 +8,15 @@ use std::thread;
 
 use interlock_core::action::{
     ActionContext, ActionName, Actor, AgentKind, AgentStatus, BudgetLimits, CallEvidence, CallFacts, Check, Door,
-    Engine, Evidence, Facts, Mode, PassAsked, PassKind, PassRuling, Permissions, PhaseEvidence, Profile, Risk, Stale,
-    Status, StepNumber, TicketStatus, Trust, Usage, Verdict,
+    Engine, Evidence, Facts, LineToRun, Mode, PassAsked, PassKind, PassRuling, Permissions, PhaseEvidence, Profile,
+    Risk, Stale, Status, StepNumber, TicketStatus, Trust, Usage, Verdict,
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Effect, Family};
 use interlock_core::json::{Json, Limits as JsonLimits, parse};
 use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body, CallEndReported, ModeChanged, Ruled, RunSteered, SessionBound, StatusChanged,
-    Steer, TokenRotated, TransitionOutcome, TurnEnded,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, ExecEnded, ExecStarted, ModeChanged, Ruled, RunSteered,
+    SessionBound, StatusChanged, Steer, TokenRotated, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
 use interlock_core::workflow::{Allowance, Context, Ended, HostSeen, Run, Workflow};
@@ -159,6 +159,9 @@ impl Fixture {
     }
 
     fn end(&self, ask: &Ask, exit_code: i64) -> Answer {
+        for step in ask.executed(&self.run(), exit_code) {
+            assert!(matches!(self.change(step), Answer::Recorded(_)), "{ask:?}");
+        }
         self.change(ended(ask.ended(exit_code), &[&agent_id("codex", PROJECT)]))
     }
 
@@ -317,7 +320,7 @@ impl Ask {
         facts.usage = self.claims;
         facts.dry_run = self.dry_run;
         facts.call = Some(Box::new(CallFacts {
-            runs: None,
+            runs: (self.tool == "Bash").then(|| self.runs()),
             place: None,
             gist: Some(self.fingerprint()),
             host: "claude-code".to_owned(),
@@ -367,6 +370,38 @@ impl Ask {
             text,
             beside: vec![agent_id("codex", PROJECT)],
         }))
+    }
+
+    fn runs(&self) -> LineToRun {
+        LineToRun { line: self.fingerprint(), directory: Digest::of(&[PROJECT]) }
+    }
+
+    /// What a runner tells of its command, if it has a ticket.
+    fn executed(&self, run: &Run, exit_code: i64) -> Vec<RunChange> {
+        let mine = run.open.iter().find(|open| open.fingerprint == self.fingerprint() && open.call_id == self.call_id);
+        let Some(ticket) = mine.and_then(|open| open.ticket.clone()) else { return Vec::new() };
+        let LineToRun { line, directory } = self.runs();
+        let exec_id = format!("exec_{}", ticket.decision_id);
+        let started = ExecStarted {
+            exec_id: exec_id.clone(),
+            decision_id: ticket.decision_id,
+            line,
+            directory,
+            profile: ticket.profile,
+            bound: None,
+            foreign: self.foreign,
+        };
+        let ended = ExecEnded {
+            exec_id,
+            exit_code: i32::try_from(exit_code).ok(),
+            signal: None,
+            duration_ms: 1,
+            refused: Vec::new(),
+            set_aside: Vec::new(),
+            reached: Vec::new(),
+            unreached: Vec::new(),
+        };
+        vec![RunChange::StartExec(Box::new(started)), RunChange::EndExec(Box::new(ended))]
     }
 
     fn ended(&self, exit_code: i64) -> CallEndReported {
@@ -1021,7 +1056,10 @@ fn what_one_agent_writes_the_facts_of_the_others_in_the_project_do_not_survive()
             call.beside = vec![AGENT.to_owned()];
             assert!(matches!(fixture.submit(Command::Call(call)), Answer::Recorded(_)));
         };
-        let end = |ask: &Ask| change(ended(ask.ended(0), &[AGENT]));
+        let end = |ask: &Ask| {
+            ask.executed(&run(), 0).into_iter().for_each(|step| drop(change(step)));
+            change(ended(ask.ended(0), &[AGENT]))
+        };
         let (workflow, run_id) = (workflow(FLOW), "run_fedcba9876543210fedcba9876543210".to_owned());
         change(RunChange::Start { workflow, run_id, session: None, by: ann() });
         let steer = Steer::Force("working".to_owned());
@@ -1332,11 +1370,25 @@ fn only_what_the_table_says_needs_no_ruling() {
         assert_eq!(pass(PassAsked::LoadTools), PassRuling::Passes(PassKind::LoadTools));
         // What runs afterwards is not told away.
         for kind in PassKind::ALL.iter().copied() {
-            let runs =
-                [PassKind::GetState, PassKind::Transition, PassKind::LoadTools, PassKind::Echo, PassKind::Unread];
+            let runs = [
+                PassKind::GetState,
+                PassKind::Transition,
+                PassKind::LoadTools,
+                PassKind::Echo,
+                PassKind::Unread,
+                PassKind::HostCommand,
+                PassKind::Unticketed,
+                PassKind::OwnRun,
+            ];
             let expected = if runs.contains(&kind) { PassRuling::Judged } else { PassRuling::Passes(kind) };
             assert_eq!(pass(PassAsked::Told(kind)), expected);
         }
+        // A runner starts nothing without a ticket while refusals hold; what the host runs for itself it does.
+        assert_eq!(pass(PassAsked::HostCommand), PassRuling::Passes(PassKind::HostCommand));
+        assert_eq!(pass(PassAsked::Unticketed), PassRuling::Judged);
+        fixture.set_mode(Mode::Observe);
+        assert_eq!(pass(PassAsked::Unticketed), PassRuling::Passes(PassKind::Unticketed));
+        fixture.set_mode(Mode::Enforce);
         // An echo is one of a call that was let run a moment ago, by the same process.
         let call = ask("Bash", "ls");
         assert!(fixture.passes(&call));

@@ -94,6 +94,7 @@ pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, in
         open.fact = None;
         open.changes = true;
     }
+    run.execs.iter_mut().for_each(|exec| exec.fact = None);
     run.revision = run.revision.saturating_add(1);
 }
 
