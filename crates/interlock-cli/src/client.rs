@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use interlock_core::action::Millis;
-use interlock_core::json::{self, BYTES_MAX, Document, JsonError, Limits, LoadError, Value};
+use interlock_core::json::{BYTES_MAX, JsonError, LoadError};
 use interlock_core::visible;
 use interlock_http::client::{self as http, AddressFault, ConnectFault, Head, Request, Stream};
 use interlock_runtime::clock::{Clock, SystemClock};
-use interlock_wire::{Message, ReasonRequest};
+use interlock_wire::{Error, ErrorAnswer, Message, ReasonRequest};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::daemon::Daemon;
@@ -76,11 +76,6 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body as JSON.
-    pub(crate) fn document(&self) -> Result<Document<'_>, Fault> {
-        json::parse(&self.body, &Limits::CONFIG).map_err(|error| not_json(&error))
-    }
-
     /// The body as what the service sends there.
     pub(crate) fn read<T: Message>(&self) -> Result<T, Fault> {
         interlock_wire::read(&self.body).map_err(|error| match error {
@@ -360,12 +355,9 @@ fn variable(name: &str) -> Option<String> {
 
 /// Code and message of an error body.
 pub(crate) fn read_error(body: &str) -> Option<(String, String)> {
-    let document = json::parse(body, &Limits::CONFIG).ok()?;
-    let error = document.root().get("error")?;
-    let text = |value: Option<Value<'_>>| value?.as_str().map(|text| text.text().to_owned());
-    let code = text(error.get("code"))?;
+    let ErrorAnswer { error: Error { code, message, .. }, .. } = interlock_wire::read(body).ok()?;
     let is_code = code.len() <= 64 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    is_code.then_some((code, text(error.get("message")).unwrap_or_default()))
+    is_code.then_some((code, message))
 }
 
 pub(crate) fn shorten(message: &str) -> String {

@@ -13,12 +13,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use interlock_core::json::{self, BYTES_MAX, Limits};
+use interlock_core::json::BYTES_MAX;
 use interlock_core::{Code, Digest, visible};
 use interlock_http::client::{self as http, Request, Timed};
 use interlock_runtime::clock::{Entropy, SystemEntropy, hex};
 use interlock_runtime::ledger::is_proven;
 use interlock_runtime::startup::{check_files, make_directory};
+use interlock_wire::Running;
 
 use crate::{Fault, version};
 
@@ -69,12 +70,6 @@ pub(crate) struct Told {
     /// Its version, if it says so.
     pub(crate) version: Option<String>,
     pub(crate) body: String,
-}
-
-/// The daemon that runs.
-pub(crate) struct Running {
-    version: String,
-    process: u32,
 }
 
 /// The daemon of one home.
@@ -157,13 +152,7 @@ impl Daemon {
     pub(crate) fn who(&self, deadline: Instant) -> Result<Running, Fault> {
         let told = self.request("GET", "/daemon", &[], &[], deadline)?;
         let unclear = || Fault::new(format!("the daemon at {} does not say who it is", self.shown()));
-        let document = json::parse(&told.body, &Limits::CONFIG).map_err(|_| unclear())?;
-        let root = document.root();
-        let version = root.get("version").and_then(|version| Some(version.as_str()?.text().to_owned()));
-        let process = root.get("process").and_then(|process| process.as_number()?.to_i128());
-        let process = process.and_then(|process| u32::try_from(process).ok());
-        let (version, process) = version.zip(process).ok_or_else(unclear)?;
-        Ok(Running { version, process })
+        interlock_wire::read(&told.body).map_err(|_| unclear())
     }
 
     /// Puts a daemon of this version in the place of an older one. Of many who try at once, each stops the old one only.

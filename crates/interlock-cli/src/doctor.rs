@@ -25,12 +25,13 @@ use interlock_runtime::clock::{Clock, SystemClock};
 use interlock_runtime::ledger::{CheckpointFile, LedgerKey, RecoveryFault, SqliteReader, recover};
 use interlock_runtime::reach::{Reach, free_bytes, own_user, reach};
 use interlock_runtime::startup::{check_environment, is_key_file};
+use interlock_wire::About;
 
 use crate::audit::NoEntropy;
 use crate::client::Client;
 use crate::serve::{Places, load_bundle, own_places};
 use crate::style::{BAD, FAINT, GOOD, RESET};
-use crate::table::{cell, scalar};
+use crate::table::cell;
 use crate::{Fault, Outcome, print};
 
 /// Less room than this is a warning, and this a failure: a ledger on a full disk denies everything.
@@ -298,11 +299,8 @@ impl Visit {
                 self.fail(NAME, format!("it is not ready: {}", visible(&fault.message)), fix);
             }
         }
-        let version = client.get("/openapi.json").ok().and_then(|answer| {
-            let document = answer.document().ok()?;
-            scalar(document.root().get("info")?, "version")
-        });
-        match version {
+        let about = client.get("/openapi.json").ok().and_then(|answer| answer.read::<About>().ok());
+        match about.map(|about| about.info.version) {
             Some(version) if version == env!("CARGO_PKG_VERSION") => {}
             Some(version) => {
                 let message =

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use interlock_core::Digest;
 use interlock_core::action::PassKind;
-use interlock_core::json::{self, Limits};
 use interlock_hosts::settings::PREFIX_VARIABLE;
 use interlock_hosts::{Host, read, render_unreadable, told};
+use interlock_wire::HookAnswer;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use crate::daemon::Daemon;
@@ -96,14 +96,8 @@ fn may_go_unanswered(host: Host, event: &[u8]) -> bool {
     kind.is_ok_and(|event| told(&event.kind).is_some_and(PassKind::goes_on_unasked))
 }
 
-struct Carried {
-    exit: u8,
-    stdout: String,
-    stderr: String,
-}
-
 /// Carries an event to the daemon and its answer back; an event that is not given was too large.
-fn carry(arguments: &HookArguments, event: Option<&[u8]>, deadline: Instant) -> Result<Carried, Fault> {
+fn carry(arguments: &HookArguments, event: Option<&[u8]>, deadline: Instant) -> Result<HookAnswer, Fault> {
     let home = arguments.home.clone().or_else(serve::home);
     let home = home.ok_or_else(|| Fault::new("neither INTERLOCK_HOME nor HOME is set"))?;
     let daemon = Daemon::of(&home);
@@ -168,13 +162,8 @@ fn read_event(deadline: Instant) -> Result<Option<Vec<u8>>, Fault> {
     read.map_err(|error| Fault::new(format!("the event cannot be read: {error}")))
 }
 
-fn read_answer(body: &str) -> Option<Carried> {
-    let document = json::parse(body, &Limits::CONFIG).ok()?;
-    let root = document.root();
-    let exit = root.get("exit")?.as_number()?.to_i128()?;
-    let text = |key: &str| Some(root.get(key)?.as_str()?.text().to_owned());
-    let exit = u8::try_from(exit).ok().filter(|exit| matches!(exit, 0 | 2))?;
-    Some(Carried { exit, stdout: text("stdout")?, stderr: text("stderr")? })
+fn read_answer(body: &str) -> Option<HookAnswer> {
+    interlock_wire::read(body).ok().filter(|answer: &HookAnswer| matches!(answer.exit, 0 | 2))
 }
 
 /// Says it to the host. What cannot be said is a refusal: a host that hears nothing goes on.

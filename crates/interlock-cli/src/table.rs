@@ -91,16 +91,6 @@ pub(crate) fn more(word: &str, cursor: Option<&str>) -> String {
     cursor.map_or_else(String::new, |cursor| format!("{FAINT}{word}: --cursor {}{RESET}\n", cell(cursor, 140)))
 }
 
-/// A member that is a string, number or boolean, raw.
-pub(crate) fn scalar(object: Value<'_>, key: &str) -> Option<String> {
-    match object.get(key)?.content()? {
-        Content::String(text) => Some(text.text().to_owned()),
-        Content::Number(number) => Some(number.literal().to_owned()),
-        Content::Boolean(truth) => Some(truth.to_string()),
-        Content::Null | Content::Array(_) | Content::Object(_) => None,
-    }
-}
-
 /// A JSON value as a block behind a margin; and whether something was cut. With `full` nothing is.
 pub(crate) fn block(value: Value<'_>, full: bool) -> (String, bool) {
     let mut block = Block { lines: Vec::new(), cut: false, full };

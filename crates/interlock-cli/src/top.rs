@@ -9,7 +9,7 @@ use clap::Args;
 use interlock_core::action::Decision;
 use interlock_core::json::quote;
 use interlock_core::visible;
-use interlock_wire::{ActivityPage, TicketPage};
+use interlock_wire::{ActivityPage, RawJson, TicketPage};
 
 use crate::approvals::{self, Outage};
 use crate::client::{Answer, Client, ServerArguments, with_query};
@@ -205,7 +205,7 @@ impl Look<'_> {
             self.metrics.values.iter().map(|(name, value)| format!("{}:{value}", quote(name))).collect();
         let list = |asked: &Reply| match asked {
             Reply::Answer(answer) => {
-                answer.document().map_or_else(|_| "null".to_owned(), |document| document.root().source().to_owned())
+                answer.read::<RawJson>().map_or_else(|_| "null".to_owned(), |whole| whole.text().to_owned())
             }
             Reply::Refused(_) => "null".to_owned(),
         };

@@ -170,7 +170,7 @@ fn templates(arguments: &TemplatesArguments) -> Result<Outcome, Fault> {
 
 /// The built-in table, for command lines; git's configuration is taken for plain.
 pub(crate) fn judge() -> Result<Setting, Fault> {
-    Setting::built_in().map_err(Fault::new)
+    Setting::built_in().map_err(|cause| Fault::new(cause.to_string()))
 }
 
 fn template(name: &str) -> Option<&'static Template> {

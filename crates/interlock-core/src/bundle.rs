@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionName, ActionText, Category, Engine, Millis, Mode, Registry, Risk, UsdMicros};
+use crate::cause::Cause;
 use crate::contain::{ProfileSource, Profiles};
 use crate::digest::Digest;
 use crate::json;
@@ -141,15 +142,25 @@ struct CheckpointFile {
 
 /// Why a bundle is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundleError(String);
+pub struct BundleError(Cause);
 
 impl fmt::Display for BundleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        self.0.fmt(f)
     }
 }
 
-impl std::error::Error for BundleError {}
+impl std::error::Error for BundleError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+impl<C: Into<Cause>> From<C> for BundleError {
+    fn from(cause: C) -> BundleError {
+        BundleError(cause.into())
+    }
+}
 
 /// `interlock.toml`.
 #[derive(Debug, Deserialize)]
@@ -207,15 +218,14 @@ struct GuardTable {
 
 impl GuardTable {
     /// The text of a guard file.
-    fn text(&self, files: &BTreeMap<String, String>) -> Result<String, String> {
+    fn text(&self, files: &BTreeMap<String, String>) -> Result<String, Cause> {
         match (&self.file, &self.required_schema, &self.transition_rules, &self.allowed_commit_roots) {
             (Some(file), None, None, None) => {
-                files.get(file).cloned().ok_or_else(|| format!("there is no file `{}`", crate::display(file)))
+                files.get(file).cloned().ok_or_else(|| format!("there is no file `{}`", crate::display(file)).into())
             }
-            (None, Some(_), _, _) => serde_json::to_string(self).map_err(|error| error.to_string()),
+            (None, Some(_), _, _) => serde_json::to_string(self).map_err(Cause::of),
             _ => {
-                Err("needs `required_schema` (with `transition_rules`, `allowed_commit_roots`), or `file` alone"
-                    .to_owned())
+                Err("needs `required_schema` (with `transition_rules`, `allowed_commit_roots`), or `file` alone".into())
             }
         }
     }
@@ -293,11 +303,13 @@ impl Bundle {
     ) -> Result<Bundle, BundleError> {
         let file: BundleFile = toml::from_str(text).map_err(|error| not_toml(text, &error))?;
         if file.format.is_some_and(|format| format != FORMAT) {
-            return Err(BundleError(format!("this version reads bundles of format {FORMAT}")));
+            return Err(BundleError::from(format!("this version reads bundles of format {FORMAT}")));
         }
         let mut guards = BTreeMap::new();
         for (name, guard) in file.guards {
-            let text = guard.text(files).map_err(|reason| BundleError(format!("guards.{name}: {reason}")))?;
+            let text = guard
+                .text(files)
+                .map_err(|reason| BundleError(Cause::while_doing(format!("guards.{name}"), reason)))?;
             guards.insert(name, text);
         }
         let mut actions = BTreeMap::new();
@@ -306,7 +318,9 @@ impl Bundle {
                 .price_usd
                 .map(|price| {
                     read_price(&price).ok_or_else(|| {
-                        BundleError(format!("actions.{name}.price_usd: a number of dollars with at most six places"))
+                        BundleError::from(format!(
+                            "actions.{name}.price_usd: a number of dollars with at most six places"
+                        ))
                     })
                 })
                 .transpose()?;
@@ -329,8 +343,8 @@ impl Bundle {
             secret: sink.secret.map(&mut hidden),
         });
         let (mut sql, mut shell) = (file.sql, file.shell);
-        sql.as_mut().map_or(Ok(()), |sql| sql.read_files(files)).map_err(BundleError)?;
-        shell.as_mut().map_or(Ok(()), |shell| shell.read_files(files)).map_err(BundleError)?;
+        sql.as_mut().map_or(Ok(()), |sql| sql.read_files(files))?;
+        shell.as_mut().map_or(Ok(()), |shell| shell.read_files(files))?;
         let mut bundle = Bundle::resolve(BundleText {
             format: TEXT_FORMAT,
             actions,
@@ -356,16 +370,18 @@ impl Bundle {
 
     /// Reads a bundle from its canonical text, as it stands in the ledger.
     pub fn from_text(text: &str) -> Result<Bundle, BundleError> {
-        let text: BundleText = json::from_str(text).map_err(|error| BundleError(error.to_string()))?;
+        let text: BundleText = json::from_str(text).map_err(Cause::of)?;
         if !(FORMAT..=TEXT_FORMAT).contains(&text.format) {
-            return Err(BundleError(format!("this version reads bundles up to {TEXT_FORMAT}, not {}", text.format)));
+            return Err(BundleError::from(format!(
+                "this version reads bundles up to {TEXT_FORMAT}, not {}",
+                text.format
+            )));
         }
         Bundle::resolve(text)
     }
 
     fn resolve(mut source: BundleText) -> Result<Bundle, BundleError> {
-        let written =
-            |source: &BundleText| serde_json::to_string(source).map_err(|error| BundleError(error.to_string()));
+        let written = |source: &BundleText| serde_json::to_string(source).map_err(Cause::of);
         let text = written(&source)?;
         // Where the server's own files are decides nothing that an entry could tell, and moving them changes no bundle.
         let digest = if source.format < 2 || source.own_places.is_empty() {
@@ -381,24 +397,24 @@ impl Bundle {
         for (name, action) in &source.actions {
             check_name("actions", name)?;
             let extended = registry.extend(name, action.engine, action.risk, action.price_usd);
-            extended.map_err(|error| BundleError(format!("actions.{name}: {error}")))?;
+            extended.map_err(|error| Cause::while_doing(format!("actions.{name}"), error))?;
         }
         // The dangerous ones last: a tool in both lists is dangerous.
         for (names, category) in [(&source.tools.safe, Category::Safe), (&source.tools.dangerous, Category::Dangerous)]
         {
             for name in names {
                 check_name("tools", name)?;
-                registry.categorise(name, category).map_err(|error| BundleError(format!("tools: {error}")))?;
+                registry.categorise(name, category).map_err(|error| Cause::while_doing("tools", error))?;
             }
         }
-        let rules = Rules::load(&source.rules, &registry, &source.own_places)
-            .map_err(|error| BundleError(error.to_string()))?;
+        let rules = Rules::load(&source.rules, &registry, &source.own_places).map_err(Cause::of)?;
         let mut guards = BTreeMap::new();
         for (name, text) in &source.guards {
-            let guard = StateGuard::load_file(text).map_err(|error| BundleError(format!("guards.{name}: {error}")))?;
+            let guard =
+                StateGuard::load_file(text).map_err(|error| Cause::while_doing(format!("guards.{name}"), error))?;
             guards.insert(name.clone(), guard);
         }
-        let profiles = Profiles::load(&source.contain).map_err(|error| BundleError(error.to_string()))?;
+        let profiles = Profiles::load(&source.contain).map_err(|error| BundleError(Cause::of(error)))?;
         let observed_required = source.doom_loop_guard_required;
         let settings = Settings {
             observe: source.observe,
@@ -539,7 +555,7 @@ impl Bundle {
 impl Settings {
     fn check(&self) -> Result<(), BundleError> {
         let within = |what: &str, value: Option<u64>, max: u64| match value {
-            Some(value) if value == 0 || value > max => Err(BundleError(format!("{what}: 1 to {max}"))),
+            Some(value) if value == 0 || value > max => Err(BundleError::from(format!("{what}: 1 to {max}"))),
             Some(_) | None => Ok(()),
         };
         let approvals = self.approvals.unwrap_or_default();
@@ -558,12 +574,12 @@ impl Settings {
             check_address("checkpoints.webhook", address)?;
         }
         if checkpoints.is_some_and(|checkpoints| checkpoints.webhook.is_some() != checkpoints.secret.is_some()) {
-            return Err(BundleError("checkpoints: `webhook` and `secret` come together".to_owned()));
+            return Err("checkpoints: `webhook` and `secret` come together".into());
         }
         if let Some(file) = checkpoints.and_then(|checkpoints| checkpoints.file.as_ref())
             && !file.starts_with('/')
         {
-            return Err(BundleError("checkpoints.file: an absolute path".to_owned()));
+            return Err("checkpoints.file: an absolute path".into());
         }
         Ok(())
     }
@@ -576,16 +592,16 @@ fn check_address(what: &str, address: &str) -> Result<(), BundleError> {
     if plain && !host.is_empty() && !host.contains('@') && !address.contains('#') {
         return Ok(());
     }
-    Err(BundleError(format!("{what}: an address `https://HOST[:PORT]/PATH` without user, password or fragment")))
+    Err(BundleError::from(format!("{what}: an address `https://HOST[:PORT]/PATH` without user, password or fragment")))
 }
 
 /// What is wrong and where, in one line. The library would print the line as well, and that may hold a secret.
 fn not_toml(text: &str, error: &toml::de::Error) -> BundleError {
     let message = error.message().lines().map(str::trim).collect::<Vec<_>>().join(", ");
-    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return BundleError(message) };
+    let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message.into() };
     let line = before.matches('\n').count().saturating_add(1);
     let column = before.rsplit('\n').next().unwrap_or("").chars().count().saturating_add(1);
-    BundleError(format!("line {line}, column {column}: {message}"))
+    format!("line {line}, column {column}: {message}").into()
 }
 
 /// The keys that an `interlock.toml` sets, dotted, tables down to their values; lists count as one key.
@@ -608,7 +624,7 @@ pub fn keys_given(text: &str) -> Result<Vec<String>, BundleError> {
 fn check_name(section: &str, name: &str) -> Result<(), BundleError> {
     match ActionName::parse(name).as_str() {
         Some(_) => Ok(()),
-        None => Err(BundleError(format!(
+        None => Err(BundleError::from(format!(
             "{section}: `{}` is not a name; use letters, digits and _ . : -, at most 64 of them",
             crate::display(name)
         ))),

@@ -28,8 +28,7 @@ pub(crate) struct Refusal {
     /// Answers of verify and tools say DENIED as well.
     decided: bool,
     status: Option<StatusCode>,
-    /// JSON already.
-    details: Option<String>,
+    details: Option<RawJson>,
     /// After how many seconds it is worth trying again, where that is known.
     retry_after: Option<u32>,
 }
@@ -57,15 +56,16 @@ impl Refusal {
             }
             Stale::Bundle | Stale::Trust { .. } | Stale::Run | Stale::Refusals => message,
         };
-        Refusal::new(Code::ApprovalStale, message).with_details(Object::new().text("stale", &what).end())
+        Refusal::new(Code::ApprovalStale, message).with_details(wire::write(&wire::StaleDetails { stale: what }))
     }
 
     pub(crate) fn with_status(self, status: StatusCode) -> Refusal {
         Refusal { status: Some(status), ..self }
     }
 
+    /// Figures and the like, as JSON.
     pub(crate) fn with_details(self, details: String) -> Refusal {
-        Refusal { details: Some(details), ..self }
+        Refusal { details: Some(RawJson::written(details)), ..self }
     }
 
     pub(crate) fn with_retry_after(self, seconds: u32) -> Refusal {
@@ -121,12 +121,10 @@ impl IntoResponse for Refusal {
             note.code = Some(self.code.as_str());
             note.decision = if self.decided { Some(Decision::Denied.as_str()) } else { note.decision };
         });
-        let error = Object::new().text("code", self.code.as_str()).text("message", &self.message);
-        let error = error.optional("details", self.details.as_deref()).end();
-        let object = Object::new();
-        let object = if self.decided { object.text("decision", Decision::Denied.as_str()) } else { object };
+        let error = wire::Error { code: self.code.to_string(), message: self.message, details: self.details };
+        let decision = self.decided.then(|| Decision::Denied.to_string());
         let status = self.status.unwrap_or_else(|| status_of(self.code));
-        let mut response = json(status, object.raw("error", error).end());
+        let mut response = json(status, wire::write(&wire::ErrorAnswer { decision, error }));
         if let Some(seconds) = self.retry_after.or((status == StatusCode::SERVICE_UNAVAILABLE).then_some(1)) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
@@ -350,7 +348,16 @@ fn error_object(object: Object, error: &RulingError) -> Object {
     )
 }
 
-pub(crate) fn remaining_object(object: Object, remaining: &Remaining) -> Object {
+/// What is left of a budget.
+pub(crate) fn remaining(remaining: &Remaining) -> wire::BudgetRemaining {
+    wire::BudgetRemaining {
+        daily_cost_usd: remaining.daily_cost_usd.map(dollars),
+        hourly_requests: remaining.hourly_requests,
+        daily_tokens: remaining.daily_tokens,
+    }
+}
+
+fn remaining_object(object: Object, remaining: &Remaining) -> Object {
     object
         .limit("daily_cost_usd", remaining.daily_cost_usd)
         .limit("hourly_requests", remaining.hourly_requests)

@@ -177,7 +177,10 @@ mod tests {
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
     const ELSEWHERE: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2));
-    const DOCUMENT: &str = crate::OPENAPI;
+
+    fn document() -> &'static str {
+        interlock_wire::document()
+    }
 
     fn body(answers: &Answers, length: usize, address: IpAddr) -> StatusCode {
         answers.hold(json(StatusCode::OK, "a".repeat(length)), address).status()
@@ -186,7 +189,7 @@ mod tests {
     #[test]
     fn one_address_leaves_room_for_others_and_gets_its_own_back() {
         let answers = Answers::default();
-        let ask = |address| answers.hold(public_document(DOCUMENT), address);
+        let ask = |address| answers.hold(public_document(document()), address);
         let most = PUBLIC_ROOM / ADDRESS_PART / SHARED_BYTES;
         let mut unread: Vec<Response> = (0..most).map(|_| ask(HERE)).collect();
         assert!(unread.iter().all(|answer| answer.status() == StatusCode::OK));
@@ -203,7 +206,7 @@ mod tests {
         let answers = Answers::default();
         let ask = |number: u32| {
             let address = IpAddr::V4(Ipv4Addr::from_bits(number));
-            answers.hold(public_document(DOCUMENT), address)
+            answers.hold(public_document(document()), address)
         };
         let most = u32::try_from(PUBLIC_ROOM / SHARED_BYTES).expect("a number");
         let unread: Vec<Response> = (0..most).map(ask).collect();
@@ -228,17 +231,17 @@ mod tests {
     #[test]
     fn a_document_is_read_as_it_is_and_piece_by_piece_without_a_copy() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let answer = Answers::default().hold(public_document(DOCUMENT), HERE);
+        let answer = Answers::default().hold(public_document(document()), HERE);
         let mut body = answer.into_body();
-        assert_eq!(body.size_hint().exact(), u64::try_from(DOCUMENT.len()).ok());
+        assert_eq!(body.size_hint().exact(), u64::try_from(document().len()).ok());
         let mut read = Vec::new();
         while let Some(frame) = runtime.block_on(body.frame()) {
             let piece = frame.expect("a frame").into_data().expect("data");
             assert!(!piece.is_empty() && piece.len() <= PIECE_BYTES);
-            assert!(DOCUMENT.as_bytes().as_ptr_range().contains(&piece.as_ptr()), "a copy");
+            assert!(document().as_bytes().as_ptr_range().contains(&piece.as_ptr()), "a copy");
             read.extend_from_slice(&piece);
         }
-        assert_eq!(read, DOCUMENT.as_bytes());
+        assert_eq!(read, document().as_bytes());
         assert!(body.is_end_stream());
     }
 }

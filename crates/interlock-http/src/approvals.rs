@@ -17,7 +17,7 @@ use interlock_wire as wire;
 use tokio::sync::oneshot;
 
 use crate::Service;
-use crate::answer::{Refusal, dollars as in_dollars, json as answer_json, recorded, remaining_object};
+use crate::answer::{Refusal, dollars as in_dollars, json as answer_json, recorded, remaining as left};
 use crate::apart::{Asker, long};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, ReadsAs};
@@ -25,7 +25,7 @@ use crate::body::{Received, read_body, read_unproven};
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts};
-use crate::write::{Object, time};
+use crate::write::time;
 
 /// The longest a request may wait for a ticket, in seconds.
 const WAIT_SECONDS_MAX: u64 = 60;
@@ -183,7 +183,7 @@ fn refused_trust(refusal: Refusal, agent: &Agent) -> Refusal {
 
 fn read_trust(body: &Body<'_>) -> Result<(Trust, Option<Trust>, Option<String>), Refusal> {
     let root = body.root();
-    only(root, &["request", "to_level", "from_level", "justification", "agent_token"])?;
+    only(root, wire::TrustRequest::MEMBERS)?;
     text_or_null(root, "agent_token")?;
     let word = text_or_null(root, "request")?.and_then(|word| word.as_str()).map(|word| word.text().to_owned());
     if word.as_deref() != Some("trust_elevation") {
@@ -214,20 +214,19 @@ pub(crate) async fn execution(State(service): State<Arc<Service>>, path: Parts<S
     service.note(|note| note.executed(executed));
     let agent = service.find_agent(&agent.profile.agent_id)?.unwrap_or(agent);
     let remaining = agent.spent.remaining(&agent.profile.budget, recorded.entry.at);
-    let body = Object::new()
-        .text("decision_id", &executed.decision_id)
-        .optional_text("approval_id", executed.approval_id.as_deref())
-        .object("charged", |object| {
-            object.raw("cost_usd", executed.charge.cost_usd).raw("tokens", executed.charge.tokens)
-        })
-        .object("budget_remaining", |object| remaining_object(object, &remaining))
-        .text("leaf_hash", &recorded.leaf.to_string());
-    Ok(answer_json(StatusCode::CREATED, body.end()))
+    let body = wire::ExecutionAnswer {
+        decision_id: executed.decision_id.clone(),
+        approval_id: executed.approval_id.clone(),
+        charged: wire::Charged { cost_usd: in_dollars(executed.charge.cost_usd), tokens: executed.charge.tokens },
+        budget_remaining: left(&remaining),
+        leaf_hash: recorded.leaf.to_string(),
+    };
+    Ok(answer_json(StatusCode::CREATED, wire::write(&body)))
 }
 
 fn read_execution(body: &Body<'_>, agent: String, token: Digest) -> Result<Execution, Refusal> {
     let root = body.root();
-    only(root, &["decision_id", "success", "result_hash", "cost_usd", "tokens", "agent_token"])?;
+    only(root, wire::ExecutionRequest::MEMBERS)?;
     text_or_null(root, "agent_token")?;
     let text = |key: &str| -> Result<Option<String>, Refusal> {
         Ok(text_or_null(root, key)?.and_then(|text| text.as_str()).map(|text| text.text().to_owned()))
@@ -502,11 +501,9 @@ fn add_request(ticket: &mut wire::Ticket, text: &str) {
 
 fn budget_spent(breach: &Breach) -> Refusal {
     let Breach { code, what, limit, current, reset_at } = breach;
-    let details = Object::new()
-        .raw("limit", limit)
-        .raw("current", current)
-        .optional_text("reset_at", reset_at.map(time).as_deref());
+    let number = |number: &String| RawJson::written(number.clone());
+    let details = wire::LimitFigures { limit: number(limit), current: number(current), reset_at: reset_at.map(time) };
     Refusal::new(*code, format!("{what}: {current} of {limit}; the approval stays open"))
         .with_status(StatusCode::CONFLICT)
-        .with_details(details.end())
+        .with_details(wire::write(&details))
 }

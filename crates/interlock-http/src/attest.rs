@@ -12,6 +12,7 @@ use interlock_core::ledger::{Body as EntryBody, SigningKeyRotated, leaf_hash};
 use interlock_core::{Code, Digest};
 use interlock_runtime::attestation::{Algorithm, AttestationKeys, is_due, is_due_once_granted};
 use interlock_runtime::ledger::{Answer, Command, Recorded};
+use interlock_wire as wire;
 
 use crate::Service;
 use crate::answer::{AnswerContext, Refusal, corrected_action, json as json_response, recorded};
@@ -19,7 +20,6 @@ use crate::apart::long;
 use crate::auth::Credentials;
 use crate::request::{Body, malformed, only, text_or_null};
 use crate::routes::read_body;
-use crate::write::Object;
 
 /// The header that carries the token beside the body.
 const HEADER: HeaderName = HeaderName::from_static("qwed-attestation");
@@ -49,13 +49,13 @@ pub(crate) async fn rotate(State(service): State<Arc<Service>>, request: Request
     let key = rotated.map_err(|reason| fault(reason.to_string()))?;
     let (kid, alg) = (key.kid().to_owned(), key.algorithm().as_str().to_owned());
     recorded(service.submit(Command::RotateSigningKey(SigningKeyRotated { kid, alg, by })).await)?;
-    let answer = Object::new().text("kid", key.kid()).text("alg", key.algorithm().as_str());
-    Ok(json_response(StatusCode::OK, answer.end()))
+    let answer = wire::RotatedKey { kid: key.kid().to_owned(), alg: key.algorithm().as_str().to_owned() };
+    Ok(json_response(StatusCode::OK, wire::write(&answer)))
 }
 
 fn read_algorithm(bytes: &[u8]) -> Result<Option<Algorithm>, Refusal> {
     let Some(body) = Body::read_optional(bytes)? else { return Ok(None) };
-    only(body.root(), &["alg"])?;
+    only(body.root(), wire::RotateRequest::MEMBERS)?;
     let Some(word) = text_or_null(body.root(), "alg")?.and_then(|word| word.as_str()) else { return Ok(None) };
     Algorithm::parse(word.text()).map(Some).ok_or_else(|| malformed("alg must be `ES256` or `EdDSA`"))
 }

@@ -9,6 +9,7 @@ use axum::response::Response;
 use interlock_core::Code;
 use interlock_core::ledger::leaf_hash;
 use interlock_runtime::ledger::{ProofFault, prove_continuation, prove_entry};
+use interlock_wire::{EntryPage, EntryRow, RawJson, write};
 
 use crate::Service;
 use crate::answer::{Refusal, json};
@@ -16,7 +17,6 @@ use crate::auth::Credentials;
 use crate::query::Query;
 use crate::request::malformed;
 use crate::routes::{Answered, blocking, text};
-use crate::write::{Object, list};
 
 pub(crate) async fn checkpoint(State(service): State<Arc<Service>>) -> Result<Response, Refusal> {
     let signed = service.gate.ledger().signed_checkpoint();
@@ -40,14 +40,13 @@ pub(crate) async fn entries(
             let page = page.map_err(|_| Refusal::of_code(Code::FaultStore))?;
             let next = from.saturating_add(u64::try_from(page.len()).unwrap_or(0));
             let next = (page.len() == limit && next < service.gate.ledger().size()).then_some(next);
-            let rows = (from..).zip(&page).map(|(index, bytes)| {
-                let object = Object::new().raw("index", index).text("leaf_hash", &leaf_hash(bytes).to_string());
-                object.raw("entry", String::from_utf8_lossy(bytes)).end()
+            let rows = (from..).zip(page).map(|(index, bytes)| EntryRow {
+                index,
+                leaf_hash: leaf_hash(&bytes).to_string(),
+                entry: RawJson::written(String::from_utf8_lossy(&bytes).into_owned()),
             });
-            let body = Object::new()
-                .raw("entries", list(rows))
-                .limit("next_cursor", next.map(|cursor| format!("\"{cursor}\"")));
-            Ok::<_, Refusal>(body.end())
+            let page = EntryPage { entries: rows.collect(), next_cursor: next.map(|cursor| cursor.to_string()) };
+            Ok::<_, Refusal>(write(&page))
         })
         .await?;
     Ok(json(StatusCode::OK, body))

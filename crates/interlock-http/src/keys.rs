@@ -8,7 +8,7 @@ use interlock_core::action::Trust;
 use interlock_core::ledger::{Body as EntryBody, KeyRevoked, OperatorKey, Role};
 use interlock_core::{Code, Digest};
 use interlock_runtime::ledger::Command;
-use interlock_wire::{Key, KeyList, write};
+use interlock_wire::{Key, KeyList, KeyRequest, write};
 
 use crate::Service;
 use crate::answer::{Refusal, json, recorded};
@@ -35,7 +35,7 @@ pub(crate) async fn create(State(service): State<Arc<Service>>, request: Request
     let bytes = read_body(request).await?;
     let body = Body::read(&bytes)?;
     let root = body.root();
-    only(root, &["name", "role", "max_trust"])?;
+    only(root, KeyRequest::MEMBERS)?;
     let name = required_text(root, "name", NAME_BYTES_MAX)?;
     if is_first_key_name(&name) {
         return Err(malformed("name must not be that of the first key, whatever its spelling"));

@@ -21,7 +21,6 @@
 //! | logs, traces, request ids | `telemetry/` |
 //! | connections, timeouts, stopping | `server.rs` |
 //! | certificates and handshakes | `tls.rs` |
-//! | the description of it all | `openapi.json` |
 
 #![deny(
     clippy::unwrap_used,
@@ -68,7 +67,7 @@ mod write;
 
 pub use meter::FuelMeter;
 pub use rate::{Judging, Limiter, RateLimiter, RateLimits, Verdict};
-pub use routes::{OPENAPI, router};
+pub use routes::router;
 pub use server::{serve, serve_with};
 pub use telemetry::Telemetry;
 pub use telemetry::export::{Exporter, OtlpUrl, OtlpUrlError};

@@ -4,6 +4,7 @@ use interlock_core::Code;
 use interlock_core::action::{AgentKind, BudgetLimits, Engine, Permissions, Profile, Trust, UsdMicros};
 use interlock_core::json::{Content, Value};
 use interlock_core::ledger::Role;
+use interlock_wire::{BudgetInput, FlatRegistration, NestedRegistration, PermissionsInput};
 
 use crate::answer::Refusal;
 use crate::auth::Operator;
@@ -16,8 +17,6 @@ const ID_BYTES_MAX: usize = 128;
 /// The most tools in a list.
 const LIST_LEN_MAX: usize = 1_000;
 
-const OWN_FIELDS: [&str; 7] = ["name", "type", "principal_id", "description", "framework", "model", "trust_level"];
-
 /// A registration that can be recorded; id and time are still open.
 #[derive(Debug)]
 pub(crate) struct Registration {
@@ -29,12 +28,13 @@ impl Registration {
     pub(crate) fn read(body: &Body<'_>, operator: &Operator) -> Result<Registration, Refusal> {
         let root = body.root();
         let own = if root.get("agent").is_some() {
-            only(root, &["agent", "permissions", "budget"])?;
+            only(root, NestedRegistration::MEMBERS)?;
             let own = required_object(root, "agent")?;
-            only(own, &OWN_FIELDS)?;
+            let is_own = |name: &&&str| !NestedRegistration::MEMBERS.contains(name);
+            only(own, &FlatRegistration::MEMBERS.iter().filter(is_own).copied().collect::<Vec<_>>())?;
             own
         } else {
-            only(root, &[&OWN_FIELDS[..], &["permissions", "budget"]].concat())?;
+            only(root, FlatRegistration::MEMBERS)?;
             root
         };
         let kind = required_text(own, "type", ID_BYTES_MAX)?;
@@ -91,7 +91,7 @@ fn short_text(object: Value<'_>, key: &str, bytes_max: usize) -> Result<Option<S
 fn permissions(given: Option<Value<'_>>) -> Result<Permissions, Refusal> {
     let defaults = Permissions::default();
     let Some(given) = given else { return Ok(defaults) };
-    only(given, &["allowed_engines", "allowed_tools", "blocked_tools"])?;
+    only(given, PermissionsInput::MEMBERS)?;
     let engines = match texts(given, "allowed_engines")? {
         None => defaults.allowed_engines,
         Some(names) => {
@@ -120,17 +120,7 @@ fn texts(object: Value<'_>, key: &str) -> Result<Option<Vec<String>>, Refusal> {
 fn budget(given: Option<Value<'_>>) -> Result<BudgetLimits, Refusal> {
     let defaults = BudgetLimits::default();
     let Some(given) = given else { return Ok(defaults) };
-    only(
-        given,
-        &[
-            "max_daily_cost_usd",
-            "max_cost_per_request_usd",
-            "max_requests_per_hour",
-            "max_requests_per_day",
-            "max_tokens_per_request",
-            "max_daily_tokens",
-        ],
-    )?;
+    only(given, BudgetInput::MEMBERS)?;
     let is_null = |key: &str| matches!(given.get(key).and_then(|value| value.content()), Some(Content::Null));
     let cost = |key: &str, default: Option<UsdMicros>| -> Result<Option<UsdMicros>, Refusal> {
         if is_null(key) { Ok(None) } else { Ok(dollars(given, key)?.or(default)) }

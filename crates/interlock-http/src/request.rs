@@ -7,6 +7,7 @@ use interlock_core::action::{
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Content, Document, JsonError, JsonErrorKind, Limits, Value};
 use interlock_core::{Code, Digest, display};
+use interlock_wire as wire;
 
 use crate::answer::Refusal;
 
@@ -86,10 +87,10 @@ impl<'t> Body<'t> {
     /// Reads `POST /agents/:id/verify`.
     pub(crate) fn verify<'d>(&'d self, agent: &str, bundle: &Bundle) -> Result<Question<'d>, Refusal> {
         let root = self.root();
-        only(root, &["agent_id", "agent_token", "action", "context", "options", "usage"])?;
+        only(root, wire::VerifyRequest::MEMBERS)?;
         check_agent(root, agent)?;
         let action = required_object(root, "action")?;
-        only(action, &["type", "action_type", "query", "code", "target", "parameters"])?;
+        only(action, wire::Action::MEMBERS)?;
         let kind = match (present(action, "type"), present(action, "action_type")) {
             (Some(kind), None) | (None, Some(kind)) => kind,
             (Some(_), Some(_)) => return Err(malformed("action has both `type` and `action_type`")),
@@ -109,8 +110,7 @@ impl<'t> Body<'t> {
     /// Reads `POST /agents/:id/tools/:tool`.
     pub(crate) fn tool<'d>(&'d self, agent: &str, tool: &'d str, bundle: &Bundle) -> Result<Question<'d>, Refusal> {
         let root = self.root();
-        let known = ["agent_id", "agent_token", "parameters", "justification", "context", "options", "usage"];
-        only(root, &known)?;
+        only(root, wire::ToolRequest::MEMBERS)?;
         check_agent(root, agent)?;
         text_or_null(root, "justification")?;
         let parameters = object_or_null(root, "parameters")?;
@@ -133,7 +133,7 @@ impl<'t> Body<'t> {
         let mut facts = Facts::new(door, ActionName::parse(kind), fingerprint, context);
         facts.likeness = likeness;
         if let Some(options) = object_or_null(root, "options")? {
-            only(options, &["require_attestation", "risk_threshold", "dry_run"])?;
+            only(options, wire::Options::MEMBERS)?;
             facts.require_attestation = boolean(options, "require_attestation")?;
             facts.dry_run = boolean(options, "dry_run")?;
             facts.risk_threshold = match text_or_null(options, "risk_threshold")?.and_then(|word| word.as_str()) {
@@ -145,7 +145,7 @@ impl<'t> Body<'t> {
             };
         }
         if let Some(usage) = object_or_null(root, "usage")? {
-            only(usage, &["cost_usd", "tokens"])?;
+            only(usage, wire::Usage::MEMBERS)?;
             facts.usage = Usage {
                 cost_usd: dollars(usage, "cost_usd")?.unwrap_or_default(),
                 tokens: count(usage, "tokens")?.unwrap_or(0),
@@ -160,8 +160,7 @@ impl<'t> Body<'t> {
             if context.as_object().is_none() {
                 return Err(malformed("context must be an object"));
             }
-            let known = ["conversation_id", "step_number", "user_intent", "pre_action_state_hash", "state_source"];
-            only(context, &known)?;
+            only(context, wire::Context::MEMBERS)?;
             text_or_null(context, "conversation_id")?;
             text_or_null(context, "user_intent")?;
         }
@@ -247,7 +246,7 @@ pub(crate) fn reason(object: Value<'_>, key: &str) -> Result<Option<String>, Ref
 /// The body of something that is done for a reason, if one is given.
 pub(crate) fn read_reason(bytes: &[u8]) -> Result<Option<String>, Refusal> {
     let Some(body) = Body::read_optional(bytes)? else { return Ok(None) };
-    only(body.root(), &["reason"])?;
+    only(body.root(), wire::ReasonRequest::MEMBERS)?;
     reason(body.root(), "reason")
 }
 

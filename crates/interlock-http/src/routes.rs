@@ -33,9 +33,6 @@ use crate::rulings::RulingPath;
 use crate::runs::RunDeed;
 use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry, workflows};
 
-/// The description of the service.
-pub const OPENAPI: &str = include_str!("openapi.json");
-
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
     let no_method = async || {
@@ -49,7 +46,7 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/readyz", get(ready))
         .route("/.well-known/jwks.json", get(attest::jwks))
         .route("/audit/checkpoint", get(audit::checkpoint))
-        .route("/openapi.json", get(async || public_document(OPENAPI)))
+        .route("/openapi.json", get(async || public_document(interlock_wire::document())))
         .route("/agents/{id}/verify", post(verify))
         .route("/agents/{id}/tools/{tool}", post(tool))
         .method_not_allowed_fallback(no_method);

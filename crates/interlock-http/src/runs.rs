@@ -104,7 +104,7 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
     let bytes = read_body(request).await?;
     let body = Body::read(&bytes)?;
     let root = body.root();
-    only(root, &["host", "project", "workflow", "session"])?;
+    only(root, wire::StartRequest::MEMBERS)?;
     let host = needed(root, "host")?;
     let host = Host::parse(&host).ok_or_else(|| malformed("host is claude-code, codex, cursor or gemini"))?;
     let project = needed(root, "project")?;
@@ -166,14 +166,14 @@ pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<Str
         RunDeed::Thaw => steered(Steer::Thaw, read_reason(&bytes)?),
         RunDeed::Force => {
             let body = Body::read(&bytes)?;
-            only(body.root(), &["state", "reason"])?;
+            only(body.root(), wire::ForceRequest::MEMBERS)?;
             let state = needed(body.root(), "state")?;
             long(|| service.check_state(&agent, &state))?;
             steered(Steer::Force(state), reason(body.root(), "reason")?)
         }
         RunDeed::Pause => {
             let body = Body::read(&bytes)?;
-            only(body.root(), &["seconds", "reason"])?;
+            only(body.root(), wire::PauseRequest::MEMBERS)?;
             let seconds = count(body.root(), "seconds")?.filter(|seconds| *seconds <= PAUSE_SECONDS_MAX);
             let seconds = seconds.ok_or_else(|| malformed(format!("seconds is 0 to {PAUSE_SECONDS_MAX}")))?;
             let until = service.gate.ledger().now().saturating_add(seconds.saturating_mul(1_000));
@@ -184,7 +184,7 @@ pub(crate) async fn change(service: Arc<Service>, deed: RunDeed, path: Parts<Str
         }
         RunDeed::Disallow => {
             let body = Body::read(&bytes)?;
-            only(body.root(), &["allowance_id"])?;
+            only(body.root(), wire::DisallowRequest::MEMBERS)?;
             RunChange::Disallow(AllowanceTaken { allowance_id: needed(body.root(), "allowance_id")?, by: by.clone() })
         }
     };
@@ -422,7 +422,7 @@ impl Service {
     /// The allowance a body asks for: exactly the call of a decision, or what a pattern says.
     fn allowance(&self, agent: &Agent, body: &Body<'_>, by: Actor) -> Result<AllowanceGiven, Refusal> {
         let root = body.root();
-        only(root, &["decision_id", "tool", "command", "path", "seconds", "session", "once", "reason"])?;
+        only(root, wire::AllowRequest::MEMBERS)?;
         let (command, path) = (text(root, "command")?, text(root, "path")?);
         if let Some(command) = &command {
             CommandPattern::parse(command).map_err(|error| malformed(error.to_string()))?;

@@ -5,6 +5,7 @@ use interlock_core::state::{StateGuard, StateText, decision, target};
 use interlock_core::{Code, Denial};
 use interlock_runtime::StateFiles;
 use interlock_runtime::state_commit::{CommitRefusal, commit_recorded};
+use interlock_wire::StateRequest;
 
 use crate::Service;
 use crate::answer::Refusal;
@@ -13,7 +14,7 @@ use crate::request::{Body, malformed, only, present, text_or_null};
 impl Service {
     pub(crate) fn verify_state(&self, body: &Body<'_>) -> Result<String, Refusal> {
         let root = body.root();
-        only(root, &["guard", "current_state_json", "proposed_state_json", "target_path"])?;
+        only(root, StateRequest::MEMBERS)?;
         let named = present(root, "guard").ok_or_else(|| malformed("guard is required, a name or an object"))?;
         let inline;
         let guard = match named.as_str() {

@@ -10,7 +10,7 @@ use interlock_core::json::{RawJson, Value, nfc};
 use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead};
 use interlock_core::workflow::Workflow;
 use interlock_runtime::ledger::Command;
-use interlock_wire::{RegisteredWorkflow, WorkflowFinding, WorkflowPage, write};
+use interlock_wire::{RegisterRequest, RegisteredWorkflow, WorkflowFinding, WorkflowPage, write};
 use interlock_workflow::{Finding, Format, Limits, NAME_CHARS_MAX, load};
 
 use crate::Service;
@@ -71,7 +71,7 @@ pub(crate) async fn register(State(service): State<Arc<Service>>, request: Reque
     let bytes = read_body(request).await?;
     let work = move |_: &mut usize| {
         let body = Body::read(&bytes)?;
-        only(body.root(), &["workflow"])?;
+        only(body.root(), RegisterRequest::MEMBERS)?;
         definition(present(body.root(), "workflow").ok_or_else(|| malformed("workflow is required"))?)
     };
     let workflow = service.read_apart(asker, work).await?;

@@ -10,6 +10,7 @@
 //! | which mounts, rules and filters follow from a bound | `linux/{plan,rules,filter,locked}.rs` |
 //! | what the new process does before the command, in order | `linux/{steps,child}.rs` |
 //! | signals, ends, streams | `linux/supervise.rs` |
+//! | calls that share namespaces | `linux/session.rs` |
 //! | which sockets by path may be reached | `linux/notify.rs` |
 //! | files that nobody may leave behind | `linux/arms.rs` |
 //! | hosts by name | `linux/{hosts,proxy}.rs` |
@@ -39,5 +40,5 @@ use other as platform;
 
 pub use abilities::{Abilities, Rung};
 pub use fault::ContainFault;
-pub use platform::{probe, run};
-pub use start::{Ended, How, Reached, Refusal, SetAside, Start};
+pub use platform::{end_session, probe, run};
+pub use start::{Ended, How, Reached, Refusal, Session, SetAside, Start};

@@ -25,6 +25,18 @@ pub struct Start {
     pub temp: Option<PathBuf>,
     /// Where files go that nobody may leave behind. Without one they stay where they are and are reported.
     pub aside: Option<PathBuf>,
+    /// The session that a held command belongs to. Without one it has namespaces of its own.
+    pub session: Option<Session>,
+}
+
+/// A session: its calls share processes, network and ipc, as long as its owner lives.
+#[derive(Debug, Clone)]
+pub struct Session {
+    /// Where it is written down which process holds the namespaces. No command may reach it: it must be hidden by every
+    /// bound.
+    pub directory: PathBuf,
+    /// The process whose end ends the session: the host.
+    pub owner: u32,
 }
 
 /// How a command ended.

@@ -14,6 +14,7 @@
 //! | the slow, obvious meaning of schema and rules | [`reference`] |
 //! | directories that fail or record | [`faults`] |
 //! | how to wait | [`wait`] |
+//! | what holds answers to their types | [`wire`] |
 //! | what traces of system calls say | [`trace`] |
 
 pub mod calls;
@@ -28,6 +29,7 @@ pub mod service;
 pub mod simulation;
 pub mod trace;
 pub mod wait;
+pub mod wire;
 pub mod workflow;
 
 use std::path::{Path, PathBuf};

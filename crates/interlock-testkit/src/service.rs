@@ -182,6 +182,9 @@ impl Client {
         };
         stream.get_mut().write_all(&bytes)?;
         let answer = read_answer(&mut stream)?;
+        if cfg!(debug_assertions) {
+            crate::wire::check(method, path, &answer);
+        }
         if !answer.head.to_ascii_lowercase().contains("connection: close") {
             self.stream = Some(stream);
         }

@@ -21,7 +21,7 @@ impl Ground {
     /// What a bundle says, or why it is refused.
     pub fn load(bundle: &Bundle) -> Result<Ground, Cause> {
         let databases = Databases::load(bundle.sql()).map_err(|cause| Cause::while_doing("sql", cause))?;
-        let commands = Commands::load(bundle.shell()).map_err(|reason| Cause::from(format!("shell: {reason}")))?;
+        let commands = Commands::load(bundle.shell()).map_err(|cause| Cause::while_doing("shell", cause))?;
         Ok(Ground { databases, commands, trusts_action: false })
     }
 }

@@ -1,21 +1,29 @@
 //! Requests and answers of the service as types: written by whoever sends them, read by whoever gets them. Pure, and
 //! without a rule: words such as a status stay texts here, and what may be said is the core's to decide.
 //!
-//! A test compares every type with the schema of its name in `openapi.json`: a field that is always there is required
-//! there, one that may be left out is optional. Members stand in the order in which they are written.
+//! A type and its schema are written once (`shape.rs`); the document that describes the service is made from them and
+//! the table of routes. Members stand in the order in which they are written.
 //!
 //! Answers are read with what they may gain later: a member that is not known is passed over. Requests are read by the
-//! service itself, strictly, in `interlock-http`.
+//! service itself, strictly, in `interlock-http`, by the names of members that the types have.
 //!
 //! | to find | look in |
 //! |---|---|
+//! | how a type is written, and what a schema says | `shape.rs`, `schema.rs` |
+//! | words, ids and numbers | `words.rs` |
+//! | requests for rulings, rulings, executions | `rulings.rs` |
+//! | what is answered to what gets no ruling | `errors.rs` |
 //! | agents, their budgets, what is done about them | `agents.rs` |
 //! | tickets | `approvals.rs` |
-//! | rulings | `activity.rs` |
-//! | operators' keys | `keys.rs` |
+//! | lists of rulings | `activity.rs` |
+//! | keys of operators, and of attestations | `keys.rs` |
+//! | entries and proofs | `audit.rs` |
+//! | the state guard | `state.rs` |
 //! | coding agents: runs, refusals, allowances | `runs.rs` |
 //! | workflows by name | `workflows.rs` |
 //! | what runner and daemon say to each other | `exec.rs` |
+//! | what commands read beside all that | `local.rs` |
+//! | the description: routes, parameters, refusals, examples | `document.rs` |
 
 #![deny(
     clippy::unwrap_used,
@@ -27,29 +35,49 @@
     clippy::wildcard_enum_match_arm,
     clippy::float_arithmetic
 )]
-#![expect(missing_docs, reason = "every member is described in openapi.json")]
+#![expect(missing_docs, reason = "members that speak for themselves have no description of their own")]
+
+#[macro_use]
+mod shape;
 
 mod activity;
 mod agents;
 mod approvals;
+mod audit;
+mod document;
+mod errors;
 mod exec;
 mod keys;
+mod local;
+mod rulings;
 mod runs;
+mod schema;
+mod state;
+mod words;
 mod workflows;
 
 pub use activity::{Activity, ActivityPage, ActivitySummary, Repeats, ReportedExecution};
 pub use agents::{
-    Agent, AgentPage, Budget, BudgetLimits, CostBudget, ErasedTexts, FlatRegistration, Permissions, ReasonRequest,
-    RequestBudget, TokenBudget, TrustAnswer, TrustRequest,
+    Agent, AgentPage, Budget, BudgetInput, BudgetLimits, CostBudget, ErasedTexts, FlatRegistration, NestedRegistration,
+    Permissions, PermissionsInput, ReasonRequest, RequestBudget, TokenBudget, TrustAnswer, TrustRequest,
 };
-pub use approvals::{AskedTransition, AskedTrust, Merits, Ticket, TicketPage};
+pub use approvals::{AskedTransition, AskedTrust, Merits, Ticket, TicketPage, ToolCall};
+pub use audit::{EntryPage, EntryRow, Proof};
+pub use document::document;
+pub use errors::{Error, ErrorAnswer, LimitFigures, StaleDetails};
 pub use exec::{ExecEnd, ExecForm, ExecReached, ExecStart, ExecStarted};
 pub use interlock_core::json::RawJson;
-pub use keys::{Key, KeyList, KeyRequest};
+pub use keys::{Key, KeyList, KeyRequest, RotateRequest, RotatedKey};
+pub use local::{About, HookAnswer, Info, Running};
+pub use rulings::{
+    Action, BudgetRemaining, Charged, Context, CorrectedAction, ExecutionAnswer, ExecutionRequest, Options,
+    RiskAssessment, Ruling, ToolRequest, Usage, Verification, VerifyRequest,
+};
 pub use runs::{
     AllowRequest, Allowance, CallDecision, DisallowRequest, ForceRequest, PauseRequest, RefusedCall, RefusedCalls, Run,
     RunPage, RunState, StartRequest, WayOut,
 };
+pub use state::{DeveloperFields, InlineGuard, StateAnswer, StateRequest};
 pub use workflows::{RegisterRequest, RegisteredWorkflow, WorkflowFinding, WorkflowPage};
 
 use interlock_core::json::{self, LoadError};

@@ -1,205 +1,181 @@
 //! Coding agents: where each stands, what was refused, what operators do about it.
 
+use interlock_core::action::Door;
 use interlock_core::json::RawJson;
-use serde::{Deserialize, Serialize};
 
-use crate::nullable;
+use crate::schema::{Schema, any, dollars, integer, list, map, null, of, one_of, text, words};
+use crate::words::{AgentId, AgentMode, Decision, DecisionId, Digest, HostName, Time, WorkflowId};
 
-/// Where a coding agent stands, and what was let pass for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Run<S = RunState> {
-    pub agent_id: String,
-    pub agent_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    pub mode: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub paused_until: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frozen: Option<String>,
-    pub open_calls: u64,
-    pub allowances: Vec<Allowance>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow_digest: Option<String>,
-    #[serde(deserialize_with = "nullable", bound(deserialize = "S: Deserialize<'de>"))]
-    pub run: Option<S>,
+wire! {
+    /// A coding agent and where it stands.
+    open Run<T = RunState> {
+        agent_id: String = AgentId,
+        agent_name: String,
+        host?: String,
+        project?: String,
+        mode: String = AgentMode,
+        paused_until?: String = Time,
+        frozen?: String,
+        open_calls: u64,
+        allowances: Vec<Allowance>,
+        /// The SHA-256 of the workflow in force.
+        workflow_digest?: String = text().example(WORKFLOW_DIGEST),
+        run: T | null = one_of([of::<RunState>(), null()]),
+    }
+
+    /// Where a run stands; the same as the control tool `get_state` says.
+    open RunState {
+        run_id: String,
+        workflow: String,
+        state: String,
+        is_final: bool,
+        outcome?: String = words(["success", "failure", "stopped"]),
+        revision: u64,
+        instructions?: String,
+        /// `null` is all.
+        allowed_tools: Vec<String> | null,
+        transitions: Vec<WayOut> = list(WayOut::members()),
+        context: RawJson = map(),
+        iterations: u64,
+        iterations_left: u64 | null = integer(),
+        pending_approval?: String,
+        frozen?: String,
+    }
+
+    // A way out of a state.
+    open WayOut {
+        event: String,
+        target: String,
+        unmet: Vec<String>,
+        requires_approval: bool,
+    }
+
+    /// A call that an operator lets pass.
+    open Allowance {
+        allowance_id: String = text().pattern("^allow_[0-9a-f]{32}$"),
+        /// The decision it was made from; empty if it was made from a pattern.
+        decision_id: String,
+        tool: String,
+        /// Exactly the call of that decision.
+        exact: bool,
+        command?: String,
+        path?: String,
+        /// Shipped rules it answers for.
+        lifts: Vec<String>,
+        until?: String = Time,
+        session?: String,
+        once: bool,
+    }
+
+    // Coding agents, by id.
+    open RunPage<T = Run> {
+        runs: Vec<T> = list(of::<Run>()),
+        next_cursor: String | null,
+    }
+
+    // A ruling on a tool call; asked for by its id, on an action at the gate too.
+    open RefusedCall [RefusedCall::members().without(OF_ACTIONS)] {
+        decision_id: String = DecisionId,
+        at: String = Time,
+        decision: String = Decision,
+        enforced: bool,
+        tool?: String,
+        session?: String,
+        code?: String,
+        message?: String,
+        effects: Vec<String>,
+        rules: Vec<String>,
+        approval_id?: String,
+        /// The input, as long as its text is kept.
+        input?: RawJson,
+        door?: String = any().one_of([Door::Verify, Door::Tools].map(Door::as_str)),
+        action_type?: String,
+        conversation_id?: String,
+        step_number?: u64 = integer().min(1),
+        dry_run?: bool,
+        action_hash?: String = Digest,
+        engine?: String,
+        status?: String,
+        risk_level?: String,
+        cost_usd?: RawJson = dollars(),
+    }
+
+    // What was refused, or would have been, newest first.
+    open RefusedCalls {
+        refusals: Vec<RefusedCall>,
+        passed: u64,
+    }
+
+    /// A decision, and whose it was.
+    open CallDecision {
+        agent_id: String = AgentId,
+        agent_name: String,
+        host?: String,
+        project?: String,
+        ruling: RefusedCall = RulingAtAnyDoor,
+    }
+
+    // A coding agent is made known, and a workflow put in force.
+    request StartRequest {
+        host: String = HostName,
+        /// The root of the project, links resolved.
+        project: String = text().max_length(4096).pattern(r"^/[^\u0000]*$"),
+        /// A workflow as JSON (see docs/workflows.md), or the id of a registered one. Without it the agent is only made
+        /// known.
+        workflow?: RawJson = one_of([
+            map().titled("Written out"), Schema::from(WorkflowId).titled("Registered"), null(),
+        ]),
+        /// Only calls of this session are in the run.
+        session?: String = text().max_length(256),
+    }
+
+    // A run is put into a state.
+    request ForceRequest {
+        state: String = text().min_length(1),
+        reason?: String = reason(),
+    }
+
+    // Refusals are only shown for a while.
+    request PauseRequest {
+        seconds: u64 = integer().min(0).max(28_800),
+        reason?: String = reason(),
+    }
+
+    /// What passes: the very call of a decision, or what a pattern says.
+    request AllowRequest {
+        decision_id?: String,
+        tool?: String,
+        /// Words of a command; a last `*` stands for more.
+        command?: String,
+        /// A file, or a directory and `/**`.
+        path?: String,
+        seconds?: u64 = integer().min(0).max(31_536_000),
+        session?: String,
+        once?: bool,
+        reason?: String = reason(),
+    }
+
+    // An allowance is taken back.
+    request DisallowRequest {
+        allowance_id: String = text().min_length(1),
+    }
 }
 
-/// Where a run stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunState {
-    pub run_id: String,
-    pub workflow: String,
-    pub state: String,
-    pub is_final: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub outcome: Option<String>,
-    pub revision: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instructions: Option<String>,
-    #[serde(deserialize_with = "nullable")]
-    pub allowed_tools: Option<Vec<String>>,
-    pub transitions: Vec<WayOut>,
-    pub context: RawJson,
-    pub iterations: u64,
-    #[serde(deserialize_with = "nullable")]
-    pub iterations_left: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pending_approval: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frozen: Option<String>,
+named! {
+    /// Of a tool call its tool, session and input; of an action its type, conversation, step and verification.
+    RulingAtAnyDoor = RefusedCall::members();
 }
 
-/// A way out of a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WayOut {
-    pub event: String,
-    pub target: String,
-    pub unmet: Vec<String>,
-    pub requires_approval: bool,
-}
+const WORKFLOW_DIGEST: &str = "sha256:33b3276dfda3038c5a3e05018e57695987843e856307d56ec11ed8718455ec91";
 
-/// What a person let pass.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowance {
-    pub allowance_id: String,
-    pub decision_id: String,
-    pub tool: String,
-    pub exact: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    pub lifts: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    pub once: bool,
-}
+/// What only a ruling on an action has.
+#[rustfmt::skip]
+const OF_ACTIONS: &[&str] = &[
+    "door", "action_type", "conversation_id", "step_number", "dry_run", "action_hash", "engine", "status", "risk_level",
+    "cost_usd",
+];
 
-/// Coding agents, by id.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RunPage<T = Run> {
-    pub runs: Vec<T>,
-    #[serde(deserialize_with = "nullable")]
-    pub next_cursor: Option<String>,
-}
-
-/// A ruling on a tool call; asked for by its id, on an action at the gate too.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedCall {
-    pub decision_id: String,
-    pub at: String,
-    pub decision: String,
-    pub enforced: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
-    pub effects: Vec<String>,
-    pub rules: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<RawJson>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub door: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action_type: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub conversation_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step_number: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dry_run: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub action_hash: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub risk_level: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cost_usd: Option<RawJson>,
-}
-
-/// What was refused, or would have been, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RefusedCalls {
-    pub refusals: Vec<RefusedCall>,
-    pub passed: u64,
-}
-
-/// A ruling, and whose it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CallDecision {
-    pub agent_id: String,
-    pub agent_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub project: Option<String>,
-    pub ruling: RefusedCall,
-}
-
-/// A coding agent is made known, and a workflow put in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StartRequest {
-    pub host: String,
-    pub project: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workflow: Option<RawJson>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-}
-
-/// A run is put into a state.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ForceRequest {
-    pub state: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Refusals are only shown for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PauseRequest {
-    pub seconds: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Something is let pass.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct AllowRequest {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub decision_id: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub once: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// An allowance is taken back.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DisallowRequest {
-    pub allowance_id: String,
+/// Why, as everywhere.
+fn reason() -> Schema {
+    Schema::reference_to_member("#/components/schemas/ReasonRequest/properties/reason")
 }

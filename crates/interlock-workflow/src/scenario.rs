@@ -113,7 +113,7 @@ pub fn rehearse(workflow: &Workflow, scenarios: &[Scenario], judge: &dyn LineJud
     for (place, scenario) in scenarios.iter().enumerate() {
         let mut rehearsal = Rehearsal::new(workflow, judge);
         for (number, step) in scenario.steps.iter().enumerate() {
-            if let Err(got) = step.run(&mut rehearsal) {
+            if let Some(got) = step.run(&mut rehearsal) {
                 report.failures.push(Failure {
                     scenario: place,
                     step: number,
@@ -156,8 +156,8 @@ pub fn all_ways(workflow: &Workflow) -> BTreeSet<(String, String, String)> {
 }
 
 impl ScenarioStep {
-    /// `Err` is what happened instead.
-    fn run(&self, rehearsal: &mut Rehearsal<'_>) -> Result<(), String> {
+    /// Takes the step; what happened instead of what is expected, if something else did.
+    fn run(&self, rehearsal: &mut Rehearsal<'_>) -> Option<String> {
         let done = match &self.action {
             Action::Event(event, data) => rehearsal.event(event, data),
             Action::Tool(tool) => rehearsal.tool(tool),
@@ -173,9 +173,9 @@ impl ScenarioStep {
             (Expect::Refused | Expect::Code(_), Ok(_)) => false,
         };
         if met {
-            return Ok(());
+            return None;
         }
-        Err(match done {
+        Some(match done {
             Ok(Done::Moved(to)) => format!("`{to}`"),
             Ok(Done::Asks { target, .. }) => format!("asks a person about `{target}`"),
             Ok(Done::Denied) => "denied".to_owned(),

@@ -5,15 +5,15 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use interlock_core::json::{self, Limits};
 use interlock_core::{Code, Digest, visible};
-use interlock_hosts::HandedLine;
-use interlock_runner::{ContainFault, Ended, How, Start};
+use interlock_hosts::{HandedLine, Host};
+use interlock_runner::{ContainFault, Ended, How, Session, Start};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
@@ -22,6 +22,8 @@ use crate::daemon::Daemon;
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// Where it is written down which process holds the namespaces of a session, in the directory of one run.
+const SESSIONS: &str = "sessions";
 /// Where a command in a bound finds its temporary files.
 const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
@@ -39,7 +41,8 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
     if started.bound.is_none() && started.exec_id.is_empty() {
         return Err(replace(asked.program, environment));
     }
-    let exec = Exec { daemon, ticket: asked.start.ticket, started };
+    let owner = owner(&asked.program);
+    let exec = Exec { daemon, ticket: asked.start.ticket, started, owner };
     if let Some(temporary) = exec.temporary()
         && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(temporary)
     {
@@ -54,6 +57,7 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         bound: exec.started.bound.clone(),
         temp: exec.temporary(),
         aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
+        session: exec.session(home),
     };
     let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
     if let Some(returns) = returns.filter(|_| ended.is_ok()) {
@@ -77,6 +81,8 @@ struct Exec {
     daemon: Daemon,
     ticket: Option<String>,
     started: ExecStarted,
+    /// The host's process.
+    owner: u32,
 }
 
 impl Exec {
@@ -99,6 +105,13 @@ impl Exec {
     fn temporary(&self) -> Option<PathBuf> {
         let is_held = self.started.bound.is_some();
         self.started.temp.as_ref().filter(|_| is_held).map(PathBuf::from).filter(|temp| temp.is_absolute())
+    }
+
+    /// The session that the command belongs to: what the host runs in the background is there for later calls. It ends with
+    /// the host's process.
+    fn session(&self, home: &Path) -> Option<Session> {
+        let name = Path::new(self.started.temp.as_ref()?).file_name()?;
+        Some(Session { directory: home.join(RUN).join(SESSIONS).join(name), owner: self.owner })
     }
 
     /// A command that did not start after all: that is told too.
@@ -155,6 +168,17 @@ impl Exec {
 
 fn reached(reached: &interlock_runner::Reached) -> ExecReached {
     ExecReached { host: reached.host.clone(), allowed: reached.allowed }
+}
+
+/// The host's process: it started this one itself, or Gemini CLI the shell that did, which ends with the line.
+fn owner(program: &Program) -> u32 {
+    let parent = parent_id();
+    let is_shell = matches!(program, Program::Text { handed, .. } if handed.host == Host::Gemini);
+    let above = || {
+        let status = fs::read_to_string(format!("/proc/{parent}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    };
+    is_shell.then(above).flatten().unwrap_or(parent)
 }
 
 /// One line for the agent, behind what the command said.

@@ -320,7 +320,7 @@ fn scope(arguments: &AllowArguments) -> String {
 fn read_command(arguments: &AllowArguments) -> Result<Option<(String, CommandPattern)>, Fault> {
     let Some(text) = &arguments.command else { return Ok(None) };
     let next = "write the words of one command, `*` at the end for further ones: 'cargo test *'";
-    let pattern = CommandPattern::parse(text).map_err(|error| Fault::new(error).and_then_do(next))?;
+    let pattern = CommandPattern::parse(text).map_err(|error| Fault::new(error.to_string()).and_then_do(next))?;
     if text.trim_start().starts_with('*') {
         return Err(Fault::new("--command must begin with a command").and_then_do(next));
     }

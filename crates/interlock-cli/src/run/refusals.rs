@@ -187,7 +187,7 @@ pub(super) struct Shell {
 
 impl Shell {
     pub(super) fn of_project(project: &str) -> Result<Shell, Fault> {
-        let mut setting = Setting::built_in().map_err(Fault::new)?;
+        let mut setting = Setting::built_in().map_err(|cause| Fault::new(cause.to_string()))?;
         setting.git = Some(programs(Path::new(project)));
         Ok(Shell { setting })
     }

@@ -98,6 +98,8 @@ impl fmt::Display for RegistryError {
     }
 }
 
+impl core::error::Error for RegistryError {}
+
 /// The registered types.
 #[derive(Debug, Clone)]
 pub struct Registry {

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::cause::Cause;
 use serde::{Deserialize, Serialize};
 
 /// `[sql]`: what holds for every database, and `[sql.targets.NAME]` for one that an action names as its `target`.
@@ -45,14 +46,15 @@ pub struct ShellSettings {
 
 impl SqlSettings {
     /// Puts the texts of files in place of their names.
-    pub(super) fn read_files(&mut self, files: &BTreeMap<String, String>) -> Result<(), String> {
-        take(&mut self.schema, &mut self.schema_file, files).map_err(|reason| format!("sql: {reason}"))?;
+    pub(super) fn read_files(&mut self, files: &BTreeMap<String, String>) -> Result<(), Cause> {
+        take(&mut self.schema, &mut self.schema_file, files).map_err(|cause| Cause::while_doing("sql", cause))?;
         for (name, target) in &mut self.targets {
             let place = format!("sql.targets.{}", crate::display(name));
             if !target.targets.is_empty() {
-                return Err(format!("{place}: a target has no targets"));
+                return Err(format!("{place}: a target has no targets").into());
             }
-            take(&mut target.schema, &mut target.schema_file, files).map_err(|reason| format!("{place}: {reason}"))?;
+            take(&mut target.schema, &mut target.schema_file, files)
+                .map_err(|cause| Cause::while_doing(place, cause))?;
         }
         Ok(())
     }
@@ -60,15 +62,15 @@ impl SqlSettings {
 
 impl ShellSettings {
     /// Puts the text of the file in place of its name.
-    pub(super) fn read_files(&mut self, files: &BTreeMap<String, String>) -> Result<(), String> {
-        take(&mut self.commands, &mut self.commands_file, files).map_err(|reason| format!("shell: {reason}"))
+    pub(super) fn read_files(&mut self, files: &BTreeMap<String, String>) -> Result<(), Cause> {
+        take(&mut self.commands, &mut self.commands_file, files).map_err(|cause| Cause::while_doing("shell", cause))
     }
 }
 
-fn take(text: &mut Option<String>, file: &mut Option<String>, files: &BTreeMap<String, String>) -> Result<(), String> {
+fn take(text: &mut Option<String>, file: &mut Option<String>, files: &BTreeMap<String, String>) -> Result<(), Cause> {
     match (&text, file.take()) {
         (_, None) => Ok(()),
-        (Some(_), Some(file)) => Err(format!("both a text and the file `{}`", crate::display(&file))),
+        (Some(_), Some(file)) => Err(format!("both a text and the file `{}`", crate::display(&file)).into()),
         (None, Some(file)) => {
             let found = files.get(&file).ok_or_else(|| format!("there is no file `{}`", crate::display(&file)))?;
             *text = Some(found.clone());

@@ -3,6 +3,7 @@
 
 use super::call::{CallHost, CallPath};
 use super::pattern::{Pattern, Separator};
+use crate::cause::Cause;
 
 /// What a command line names. Core reads no shell: whoever asks for a ruling brings the reader along.
 #[derive(Debug, Clone, Default)]
@@ -42,20 +43,20 @@ pub struct CommandPattern {
 
 impl CommandPattern {
     /// Reads a pattern, or says what is wrong with it.
-    pub fn parse(text: &str) -> Result<CommandPattern, String> {
+    pub fn parse(text: &str) -> Result<CommandPattern, Cause> {
         let mut words: Vec<&str> = text.split_ascii_whitespace().collect();
         let is_open = words.len() > 1 && words.last() == Some(&"*");
         if is_open {
             words.pop();
         }
         if words.is_empty() {
-            return Err("command: an empty pattern can never match".to_owned());
+            return Err("command: an empty pattern can never match".into());
         }
         if words.len() > WORDS_MAX {
-            return Err(format!("command: at most {WORDS_MAX} words"));
+            return Err(format!("command: at most {WORDS_MAX} words").into());
         }
         let words = words.into_iter().map(|word| Pattern::parse(word, Separator::None));
-        let words = words.collect::<Result<_, _>>().map_err(|error| format!("command: {error}"))?;
+        let words = words.collect::<Result<_, _>>().map_err(|error| Cause::while_doing("command", error))?;
         Ok(CommandPattern { words, is_open })
     }
 

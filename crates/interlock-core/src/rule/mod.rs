@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionText, Registry};
 use crate::call::Effect;
+use crate::cause::Cause;
 use guarded::LIFTABLE;
 use index::{RuleIndex, Texts};
 use name::ToolPattern;
@@ -120,12 +121,18 @@ pub struct RuleError {
     /// Which rule.
     pub id: String,
     /// What is wrong with it.
-    pub reason: String,
+    pub reason: Cause,
 }
 
 impl fmt::Display for RuleError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "rule `{}`: {}", self.id, self.reason)
+    }
+}
+
+impl core::error::Error for RuleError {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        Some(&self.reason)
     }
 }
 
@@ -207,7 +214,7 @@ impl Rules {
     /// Resolves rules against a registry, for use beside those about guarded places. `own` are the places of this very server.
     pub fn load(written: &[RuleSource], registry: &Registry, own: &[String]) -> Result<Rules, RuleError> {
         if written.len() > RULES_MAX {
-            let reason = format!("more than {RULES_MAX} rules");
+            let reason = format!("more than {RULES_MAX} rules").into();
             return Err(RuleError { id: format!("rule-{}", RULES_MAX.saturating_add(1)), reason });
         }
         let mut rules = Rules {
@@ -285,10 +292,10 @@ fn fold_names(name: &str) -> String {
 impl Rule {
     fn load(source: &RuleSource, number: String, registry: &Registry) -> Result<Rule, RuleError> {
         let id = source.id.clone().unwrap_or(number);
-        let refused = |reason: String| RuleError { id: id.clone(), reason };
+        let refused = |reason: Cause| RuleError { id: id.clone(), reason };
         let about = About::load(source, registry).map_err(refused)?;
         let pattern = |text: &String, separator| {
-            Pattern::parse(text, separator).map_err(|error: PatternError| refused(error.to_string()))
+            Pattern::parse(text, separator).map_err(|error: PatternError| refused(Cause::of(error)))
         };
         let path = source.path.as_ref().map(|path| pattern(path, Separator::Slash)).transpose()?;
         let host = source.host.as_ref().map(|host| pattern(&address::canonical(host), Separator::None)).transpose()?;
@@ -298,17 +305,18 @@ impl Rule {
         let args = args.collect::<Result<Vec<_>, RuleError>>()?;
         if path.as_ref().is_some_and(Pattern::never_matches_a_path) {
             let reason = "paths are judged resolved, so it can never match";
-            return Err(refused(format!("path: {reason}; begin it with `/` or `**/` and leave `.`, `..` and `~` out")));
+            let advice = "begin it with `/` or `**/` and leave `.`, `..` and `~` out";
+            return Err(refused(format!("path: {reason}; {advice}").into()));
         }
         if command.is_some() && matches!(about, About::Action(_)) {
-            return Err(refused("only tool calls have commands; name a `tool`".to_owned()));
+            return Err(refused("only tool calls have commands; name a `tool`".into()));
         }
         let lifts = source.lifts.iter().map(|name| LIFTABLE.into_iter().find(|known| known == name).ok_or(name));
         let lifts = lifts.collect::<Result<Vec<_>, _>>().map_err(|name| {
-            refused(format!("lifts: `{}` cannot be lifted; {} can", crate::display(name), LIFTABLE.join(", ")))
+            refused(format!("lifts: `{}` cannot be lifted; {} can", crate::display(name), LIFTABLE.join(", ")).into())
         })?;
         if !lifts.is_empty() && source.then != Then::Allow {
-            return Err(refused("lifts: only a rule with `then = \"allow\"` can".to_owned()));
+            return Err(refused("lifts: only a rule with `then = \"allow\"` can".into()));
         }
         let says_something = path.as_ref().is_some_and(|path| !path.matches_everything())
             || host.as_ref().is_some_and(|host| !host.matches_everything())
@@ -323,22 +331,23 @@ impl Rule {
             About::Tool(..) | About::Effect(_) => false,
         };
         if source.then == Then::Allow && !says_something && !of_action {
-            return Err(refused("would turn a default into allow".to_owned()));
+            return Err(refused("would turn a default into allow".into()));
         }
         Ok(Rule { id, about, then: source.then, args, path, host, command, lifts, says_something })
     }
 }
 
 impl About {
-    fn load(source: &RuleSource, registry: &Registry) -> Result<About, String> {
+    fn load(source: &RuleSource, registry: &Registry) -> Result<About, Cause> {
         let (name, is_tool) = match (&source.action, &source.tool, &source.effect) {
             (Some(name), None, None) => (name, false),
             (None, Some(name), None) => (name, true),
             (None, None, Some(effect)) => {
-                let unknown = || format!("there is no effect `{}`, so it can never match", crate::display(effect));
+                let unknown =
+                    || format!("there is no effect `{}`, so it can never match", crate::display(effect)).into();
                 return Effect::parse(effect).map(About::Effect).ok_or_else(unknown);
             }
-            _ => return Err("needs exactly one of `action`, `tool` and `effect`".to_owned()),
+            _ => return Err("needs exactly one of `action`, `tool` and `effect`".into()),
         };
         let registered = registry.get(name).map(|_| registry.identity(name).to_owned());
         match (name.as_str(), is_tool, registered) {
@@ -347,7 +356,7 @@ impl About {
             (_, false, Some(identity)) => Ok(About::Action(identity)),
             (_, false, None) => {
                 let advice = "so it can never match; register it under [actions] or list it under [tools]";
-                Err(format!("`{}` is not registered, {advice}", crate::display(name)))
+                Err(format!("`{}` is not registered, {advice}", crate::display(name)).into())
             }
         }
     }

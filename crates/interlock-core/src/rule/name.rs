@@ -2,8 +2,9 @@
 
 use super::Then;
 use super::index::Texts;
-use super::pattern::{Pattern, Separator, fold_case};
+use super::pattern::{Pattern, PatternError, Separator, fold_case};
 use crate::call::McpTool;
+use crate::cause::Cause;
 
 /// What the joined names of tools of MCP begin with.
 const MCP: &str = "mcp__";
@@ -27,15 +28,16 @@ struct Names {
 }
 
 impl ToolPattern {
-    pub(super) fn parse(text: &str, then: Then) -> Result<ToolPattern, String> {
+    pub(super) fn parse(text: &str, then: Then) -> Result<ToolPattern, Cause> {
         if text.chars().any(|character| character.is_whitespace() || character.is_control()) {
-            return Err("no tool has blanks in its name, so it can never match".to_owned());
+            return Err("no tool has blanks in its name, so it can never match".into());
         }
-        let exact = Names::parse(text)?;
+        let exact = Names::parse(text).map_err(Cause::of)?;
         if then == Then::Allow && exact.servers.len() > 1 {
-            return Err("can be read as the tools of two servers; `allow` needs one".to_owned());
+            return Err("can be read as the tools of two servers; `allow` needs one".into());
         }
-        Ok(ToolPattern { text: text.to_owned(), exact, folded: Names::parse(&fold_case(text))? })
+        let folded = Names::parse(&fold_case(text)).map_err(Cause::of)?;
+        Ok(ToolPattern { text: text.to_owned(), exact, folded })
     }
 
     /// Whether it is about this tool. Who allows means the very name; who refuses means its lookalikes, too.
@@ -87,10 +89,10 @@ pub(super) fn look_up(texts: &Texts, names: &[&str], mcp: Option<&McpTool>, mut 
 }
 
 impl Names {
-    fn parse(text: &str) -> Result<Names, String> {
-        let pattern = |text: &str| Pattern::parse(text, Separator::None).map_err(|error| error.to_string());
+    fn parse(text: &str) -> Result<Names, PatternError> {
+        let pattern = |text: &str| Pattern::parse(text, Separator::None);
         let servers = split(text).into_iter().map(|(server, tool)| Ok((pattern(server)?, pattern(tool)?)));
-        Ok(Names { whole: pattern(text)?, servers: servers.collect::<Result<_, String>>()? })
+        Ok(Names { whole: pattern(text)?, servers: servers.collect::<Result<_, PatternError>>()? })
     }
 }
 

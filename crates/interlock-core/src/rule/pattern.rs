@@ -48,6 +48,8 @@ impl fmt::Display for PatternError {
     }
 }
 
+impl core::error::Error for PatternError {}
+
 impl Pattern {
     pub(crate) fn parse(text: &str, separator: Separator) -> Result<Pattern, PatternError> {
         if text.is_empty() {

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::cause::Cause;
 use crate::code::Code;
 use crate::digest::Digest;
 use crate::json::{self, Document, JsonError, JsonErrorKind, Limits, LoadError, RawJson};
@@ -42,7 +43,7 @@ pub enum GuardError {
     /// The transition rules are not acceptable.
     Rules(RulesError),
     /// A commit root is not acceptable.
-    Root(String),
+    Root(Cause),
     /// A guard file is not of the documented form.
     File(LoadError),
 }
@@ -52,7 +53,7 @@ impl fmt::Display for GuardError {
         match self {
             GuardError::Schema(error) => error.fmt(f),
             GuardError::Rules(error) => error.fmt(f),
-            GuardError::Root(message) => f.write_str(message),
+            GuardError::Root(cause) => cause.fmt(f),
             GuardError::File(error) => write!(f, "Invalid guard file: {error}"),
         }
     }
@@ -138,8 +139,8 @@ impl StateGuard {
     /// Builds a guard from JSON alone: like [`load`](StateGuard::load), with the roots as a list of strings.
     pub fn load_json(schema: &str, rules: Option<&str>, roots: Option<&str>) -> Result<StateGuard, GuardError> {
         let Some(roots) = roots else { return StateGuard::load(schema, rules, &[]) };
-        let not_strings = || GuardError::Root("allowed_commit_roots must be a list of strings".to_owned());
-        let document = json::parse(roots, &Limits::CONFIG).map_err(|error| GuardError::Root(error.to_string()))?;
+        let not_strings = || GuardError::Root("allowed_commit_roots must be a list of strings".into());
+        let document = json::parse(roots, &Limits::CONFIG).map_err(|error| GuardError::Root(Cause::of(error)))?;
         let items = document.root().as_array().ok_or_else(not_strings)?;
         let roots: Option<Vec<&str>> = items.map(|item| item.as_str().map(|path| path.text())).collect();
         StateGuard::load(schema, rules, &roots.ok_or_else(not_strings)?)

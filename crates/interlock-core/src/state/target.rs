@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use crate::cause::Cause;
 use crate::code::Code;
 use crate::display;
 use crate::ruling::Denial;
@@ -14,14 +15,13 @@ pub struct CommitRoot {
 
 impl CommitRoot {
     /// Reads a root; it need not exist yet.
-    pub fn parse(path: &str) -> Result<CommitRoot, String> {
+    pub fn parse(path: &str) -> Result<CommitRoot, Cause> {
         if path.trim().is_empty() {
-            return Err(
-                "allowed_commit_roots entries must be non-empty strings: absolute paths of directories".to_owned()
-            );
+            return Err("allowed_commit_roots entries must be non-empty strings: absolute paths of directories".into());
         }
         if path.contains('\0') || !path.starts_with('/') || components(path).any(|part| part == "..") {
-            return Err(format!("allowed_commit_roots entries must be absolute paths without `..`: {}", display(path)));
+            let reason = "allowed_commit_roots entries must be absolute paths without `..`";
+            return Err(format!("{reason}: {}", display(path)).into());
         }
         Ok(CommitRoot { path: path.to_owned() })
     }

@@ -334,7 +334,14 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
     let Some(open) = run.open.iter_mut().find(is_it) else { return };
     open.ticket = None;
     let fact = open.fact.take().filter(|_| !foreign);
-    let exec = OpenExec { exec_id: exec_id.to_owned(), fingerprint: open.fingerprint, at, foreign, fact };
+    let exec = OpenExec {
+        exec_id: exec_id.to_owned(),
+        fingerprint: open.fingerprint,
+        at,
+        changes: open.changes,
+        foreign,
+        fact,
+    };
     if run.execs.len() >= EXECS_MAX {
         run.execs.remove(0);
     }
@@ -354,7 +361,8 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
         SeenCommand { ok: exit_code == Some(0), exit_code: code.map(i64::from), command_digest: exec.fingerprint };
     run.seen.last_command = Some(seen.clone());
     // Nothing may have changed while it ran, or it says nothing about the tree there is now.
-    let changing = run.open.iter().any(|other| other.changes && !other.left);
+    let changing =
+        run.open.iter().any(|other| other.changes && !other.left) || run.execs.iter().any(|other| other.changes);
     if let Some((name, _)) = exec.fact.filter(|(_, changes)| *changes == run.changes && !changing) {
         run.seen.facts.insert(name, seen);
     }

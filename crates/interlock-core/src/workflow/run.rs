@@ -216,6 +216,9 @@ pub struct OpenExec {
     pub fingerprint: Digest,
     /// When it started.
     pub at: Millis,
+    /// It could change something.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub changes: bool,
     /// It was not started by the host that asked: what becomes of it is nothing that was observed.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub foreign: bool,

@@ -1,5 +1,6 @@
 //! Runs a command held to a bound that is written as JSON, for trying things out:
 //! `interlock-contain BOUND COMMAND [ARGUMENT…]`, where `-` for the bound holds it to nothing.
+//! `interlock-contain --probe` says what this machine can hold a command with.
 //!
 //! `INTERLOCK_CONTAIN_REPORT` names a file that gets what was seen.
 
@@ -10,10 +11,14 @@ use std::process::ExitCode;
 
 use interlock_core::contain::Bound;
 use interlock_core::json;
-use interlock_runner::{ContainFault, Start, run};
+use interlock_runner::{ContainFault, Session, Start, run};
 
 fn main() -> ExitCode {
     let mut arguments: Vec<OsString> = env::args_os().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--probe") && arguments.len() == 1 {
+        println!("{}", serde_json::to_string_pretty(&interlock_runner::probe()).unwrap_or_default());
+        return ExitCode::SUCCESS;
+    }
     if arguments.len() < 2 {
         eprintln!("usage: interlock-contain BOUND COMMAND [ARGUMENT…]");
         return ExitCode::from(2);
@@ -39,6 +44,12 @@ fn main() -> ExitCode {
     };
     start.temp = env::var_os("INTERLOCK_CONTAIN_TEMP").map(Into::into);
     start.aside = env::var_os("INTERLOCK_CONTAIN_ASIDE").map(Into::into);
+    // `DIRECTORY:OWNER`
+    let session = env::var("INTERLOCK_CONTAIN_SESSION").ok();
+    start.session = session
+        .as_deref()
+        .and_then(|text| text.rsplit_once(':'))
+        .and_then(|(directory, owner)| Some(Session { directory: directory.into(), owner: owner.parse().ok()? }));
     match run(&start) {
         Ok(ended) => {
             if let Some(report) = report {

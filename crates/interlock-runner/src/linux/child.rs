@@ -11,11 +11,13 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 
+use super::session::Joined;
 use super::steps::{Ground, Step, hand_over, tell, told};
 use super::sys::{self, Image, Instruction, Signals};
 
 /// Everything that the processes inside need, prepared before they exist.
 pub(crate) struct Cell {
+    pub(crate) session: Option<Joined>,
     pub(crate) hold: Option<Hold>,
     pub(crate) image: Image,
     pub(crate) cwd: CString,
@@ -34,6 +36,7 @@ pub(crate) struct Hold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     Step(u32),
+    Session,
     Directory,
     Capabilities,
     Landlock,
@@ -47,6 +50,7 @@ impl Stage {
     fn code(self) -> (u8, u32) {
         match self {
             Stage::Step(at) => (b's', at),
+            Stage::Session => (b'n', 0),
             Stage::Directory => (b'd', 0),
             Stage::Capabilities => (b'c', 0),
             Stage::Landlock => (b'l', 0),
@@ -62,6 +66,7 @@ impl Stage {
         let [kind, a, b, c, d, e, f, g, h] = *bytes;
         let at = u32::from_le_bytes([a, b, c, d]);
         let stages = [
+            Stage::Session,
             Stage::Directory,
             Stage::Capabilities,
             Stage::Landlock,
@@ -85,10 +90,36 @@ fn report(to: BorrowedFd<'_>, stage: Stage, error: &io::Error) -> c_int {
     126
 }
 
+/// The process between the supervisor and the first one of a call in a session: joins the namespaces, which only the
+/// next process is then in, and ends with it.
+pub(crate) fn join(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
+    for namespace in cell.session.iter().flat_map(|session| &session.namespaces) {
+        if let Err(error) = rustix::thread::move_into_link_name_space(namespace.as_fd(), None) {
+            return report(faults, Stage::Session, &error.into());
+        }
+    }
+    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+        return report(faults, Stage::Session, &error.into());
+    }
+    let first = match sys::fork(libc::CLONE_NEWNS, || first(cell, hold, channel, faults)) {
+        Ok(first) => first,
+        Err(error) => return report(faults, Stage::Session, &error),
+    };
+    sys::close_all_but(&[]);
+    while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
+    0
+}
+
 /// The first process of the namespaces: sets them up, starts the command, reaps, tells how it ended.
 pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
-    // Whatever happens to the supervisor, this process ends with it, and with this process all others.
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
+    // Whatever happens to the supervisor, this process ends with it, and with this process all others. In a session others
+    // live on, so there this process has to end them: it adopts what its command leaves, and looks at the channel.
+    let in_session = cell.session.is_some();
+    let bound_to_parent = match in_session {
+        false => rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
+        true => rustix::process::set_child_subreaper(Some(rustix::process::getpid())),
+    };
+    if let Err(error) = bound_to_parent {
         return report(faults, Stage::Fork, &error.into());
     }
     if is_alone(channel) {
@@ -111,6 +142,12 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
     if let Err(error) = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable) {
         return report(faults, Stage::Capabilities, &error.into());
     }
+    // Ends of processes are read from a descriptor, so that the end of the supervisor is seen as well.
+    let ends = Signals::of(&[libc::SIGCHLD]);
+    let ends = match ends.block().and_then(|_| ends.descriptor()) {
+        Ok(ends) => ends,
+        Err(error) => return report(faults, Stage::Fork, &error),
+    };
     let command = sys::fork(0, || {
         rustix::process::umask(umask);
         become_held(cell, hold, channel, faults)
@@ -119,8 +156,14 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
         Ok(command) => command,
         Err(error) => return report(faults, Stage::Fork, &error),
     };
-    sys::close_all_but(&[channel.as_raw_fd()]);
-    reap(command, channel)
+    let mut kept = [channel.as_raw_fd(), ends.as_raw_fd()];
+    kept.sort_unstable();
+    sys::close_all_but(&kept);
+    let code = reap(command, channel, ends.as_fd());
+    if in_session {
+        end_all();
+    }
+    code
 }
 
 /// Whether the supervisor is gone already.
@@ -131,27 +174,71 @@ fn is_alone(channel: BorrowedFd<'_>) -> bool {
     result.is_err() || polled.iter().any(|one| one.revents().contains(PollFlags::HUP))
 }
 
-/// Waits for everything that ends in here, until the command has.
-fn reap(command: Pid, channel: BorrowedFd<'_>) -> c_int {
+/// Waits for everything that ends in here, until the command has, or nobody wants to know.
+fn reap(command: Pid, channel: BorrowedFd<'_>, ends: BorrowedFd<'_>) -> c_int {
     loop {
-        let (pid, status) = match rustix::process::wait(WaitOptions::UNTRACED) {
-            Ok(Some(waited)) => waited,
-            Ok(None) | Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => return 126,
-        };
-        if pid != command {
-            continue;
-        }
-        let told = match status.stopping_signal() {
-            Some(signal) => tell(channel, told::STOPPED, signal),
-            None => {
-                let _ = tell(channel, told::ENDED, status.as_raw());
-                return 0;
+        loop {
+            let (pid, status) = match rustix::process::wait(WaitOptions::UNTRACED | WaitOptions::NOHANG) {
+                Ok(Some(waited)) => waited,
+                Ok(None) => break,
+                Err(rustix::io::Errno::INTR) => continue,
+                Err(_) => return 126,
+            };
+            if pid != command {
+                continue;
             }
-        };
-        if told.is_err() {
+            let told = match status.stopping_signal() {
+                Some(signal) => tell(channel, told::STOPPED, signal),
+                None => {
+                    let _ = tell(channel, told::ENDED, status.as_raw());
+                    return 0;
+                }
+            };
+            if told.is_err() {
+                return 126;
+            }
+        }
+        let mut polled = [PollFd::new(&ends, PollFlags::IN), PollFd::new(&channel, PollFlags::empty())];
+        let _ = rustix::event::poll(&mut polled, None);
+        let [_, is_over] = polled.map(|one| one.revents().contains(PollFlags::HUP));
+        if is_over {
             return 126;
         }
+        while sys::next_signal(ends).is_some() {}
+    }
+}
+
+/// Ends what the command has left, in a session where others live on. What forks faster than it is ended ends with the
+/// session.
+fn end_all() {
+    const ROUNDS: usize = 2_000;
+    for _ in 0..ROUNDS {
+        let mut bytes = [0; 4096];
+        let count = match rustix::fs::open(c"/proc/thread-self/children", rustix::fs::OFlags::RDONLY, Mode::empty()) {
+            Ok(children) => rustix::io::read(&children, &mut bytes).unwrap_or(0),
+            Err(_) => 0,
+        };
+        // A number that was cut off would be somebody else's: only what a space follows counts.
+        let whole = bytes.get(..count).unwrap_or(&[]);
+        let end = whole.iter().rposition(|byte| *byte == b' ').unwrap_or(0);
+        for word in whole.get(..end).unwrap_or(&[]).split(|byte| *byte == b' ') {
+            let number = word.iter().try_fold(0i32, |number, digit| {
+                let digit = digit.checked_sub(b'0').filter(|digit| *digit <= 9)?;
+                number.checked_mul(10)?.checked_add(i32::from(digit))
+            });
+            if let Some(child) = number.and_then(Pid::from_raw) {
+                let _ = sys::send_signal(child, libc::SIGKILL);
+            }
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+        let moment = rustix::thread::Timespec { tv_sec: 0, tv_nsec: 500_000 };
+        let _ = rustix::thread::nanosleep(&moment);
     }
 }
 

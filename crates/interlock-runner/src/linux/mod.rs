@@ -7,8 +7,10 @@ mod hosts;
 mod locked;
 mod notify;
 mod plan;
+mod probe;
 mod proxy;
 mod rules;
+mod session;
 mod steps;
 mod supervise;
 mod sys;
@@ -19,13 +21,15 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::contain::{Armed, Bound, Reach};
+use interlock_core::contain::{Armed, Reach};
 
-use crate::{Abilities, ContainFault, Ended, How, Rung, Start};
+use crate::{ContainFault, Ended, How, Start};
 use arms::Began;
 use child::Cell;
 use hosts::Hosts;
+pub use probe::probe;
 use proxy::Proxy;
+pub use session::end_session;
 use supervise::Handed;
 use sys::{Image, Signals};
 
@@ -45,17 +49,27 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         Some(bound) => Some(plan::plan(start, bound, port)?),
         None => None,
     };
-    let (hold, placeholders, sockets) = match plan {
-        Some(plan) => (Some(plan.hold), Some(plan.placeholders), plan.sockets),
-        None => (None, None, Vec::new()),
+    let (hold, kept, sockets, mut notes) = match plan {
+        Some(plan) => (Some(plan.hold), Some((plan.placeholders, plan.layers)), plan.sockets, plan.notes),
+        None => (None, None, Vec::new(), Vec::new()),
     };
     let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
     let armed = Armed::load(armed).map_err(|path| ContainFault::Bound { path, why: "the pattern cannot be read" })?;
     let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let cell = Cell { hold, image: image(start, port)?, cwd: text(start.cwd.clone().into())?, mask: Signals::of(&[]) };
+    let session = match start.session.as_ref().filter(|_| hold.is_some()) {
+        Some(session) => Some(session::join(session)?),
+        None => None,
+    };
+    let cell = Cell {
+        session,
+        hold,
+        image: image(start, port)?,
+        cwd: text(start.cwd.clone().into())?,
+        mask: Signals::of(&[]),
+    };
     let refusals = Arc::new(Mutex::new(Vec::new()));
     let began = Began::now();
-    let (mut notes, mut proxy) = (Vec::new(), None);
+    let mut proxy = None;
     let result = supervise::supervise(cell, &program, |handed| match handed {
         Handed::Calls(listener) => notify::attend(listener, sockets.clone(), Arc::clone(&refusals)),
         Handed::Proxy(socket) => match Proxy::serve(socket, hosts_of(start)) {
@@ -64,7 +78,7 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         },
         Handed::NoLayers => notes.push("a cache begins empty: it could not be laid over the user's".to_owned()),
     });
-    drop(placeholders);
+    drop(kept);
     let (how, duration) = result?;
     let roots: Vec<_> = start.bound.iter().flat_map(|bound| &bound.write).map(PathBuf::from).collect();
     let found = arms::search(&roots, &armed, &began, start.aside.as_deref());
@@ -97,28 +111,6 @@ impl Ended {
                 std::process::exit(signal.saturating_add(128))
             }
         }
-    }
-}
-
-/// Tries the whole set-up in a child: single flags may be allowed where the whole is not.
-pub fn probe() -> Abilities {
-    let start = Start {
-        program: vec!["/bin/true".into()],
-        cwd: "/".into(),
-        bound: Some(Bound { profile: "probe".to_owned(), ..Bound::default() }),
-        ..Start::default()
-    };
-    let result = run(&start);
-    let works = matches!(&result, Ok(Ended { how: How::Exit(0), .. }));
-    Abilities {
-        rung: if works { Rung::Full } else { Rung::None },
-        landlock_abi: sys::landlock_abi(),
-        namespaces: works,
-        seccomp: works,
-        notifier: works,
-        overlay: false,
-        missing: result.err().map(|fault| fault.to_string()),
-        advice: None,
     }
 }
 

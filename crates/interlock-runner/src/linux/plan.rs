@@ -8,11 +8,12 @@ use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::fs;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use interlock_core::contain::{Bound, Reach};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::child::Hold;
 use super::filter;
@@ -44,15 +45,30 @@ pub(crate) struct Plan {
     pub(crate) placeholders: Placeholders,
     /// Where sockets may be reached by path.
     pub(crate) sockets: Vec<PathBuf>,
+    /// Layers of caches, locked as long as these are kept.
+    pub(crate) layers: Vec<OwnedFd>,
+    /// What is narrower than the bound says.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Plans what `bound` means for a command that starts now.
 pub(crate) fn plan(start: &Start, bound: &Bound, port: u16) -> Result<Plan, ContainFault> {
     let abi = sys::landlock_abi();
     let places = Places::read(start, bound)?;
-    let mut view = View { steps: Vec::new(), slots: 0, made: BTreeSet::new(), rules: Rules::new(abi, true)? };
-    view.identity();
-    view.steps.push(Step::Loopback);
+    let mut view = View {
+        steps: Vec::new(),
+        slots: 0,
+        made: BTreeSet::new(),
+        rules: Rules::new(abi, start.session.is_none())?,
+        layers: Vec::new(),
+        notes: Vec::new(),
+    };
+    // A session has users and a network already, and its calls may send signals to each other.
+    let alone = start.session.is_none();
+    if alone {
+        view.identity();
+        view.steps.push(Step::Loopback);
+    }
     if matches!(bound.reach, Reach::Hosts(_)) {
         view.steps.push(Step::Listen { port });
     }
@@ -70,11 +86,17 @@ pub(crate) fn plan(start: &Start, bound: &Bound, port: u16) -> Result<Plan, Cont
     view.hide(&places)?;
     view.seal_masks(&places)?;
     view.allow(&places)?;
-    let filter = filter::filter(Rules::signalling(abi, true));
-    let View { steps, slots, rules, .. } = view;
+    let filter = filter::filter(Rules::signalling(abi, alone));
+    let View { steps, slots, rules, layers, notes, .. } = view;
     let slots = std::iter::repeat_with(|| None).take(slots).collect();
     let sockets = places.writable_inside();
-    Ok(Plan { hold: Hold { steps, slots, ruleset: rules.into_descriptor(), filter }, placeholders, sockets })
+    Ok(Plan {
+        hold: Hold { steps, slots, ruleset: rules.into_descriptor(), filter },
+        placeholders,
+        sockets,
+        layers,
+        notes,
+    })
 }
 
 /// The paths of a bound, checked, and what is known about them.
@@ -164,6 +186,9 @@ struct View {
     /// Directories that were made beneath masks.
     made: BTreeSet<PathBuf>,
     rules: Rules,
+    /// Layers of caches that are ours alone.
+    layers: Vec<OwnedFd>,
+    notes: Vec<String>,
 }
 
 impl View {
@@ -208,6 +233,15 @@ impl View {
                 fs::create_dir_all(path).map_err(part())?;
             }
             let [written, work, plain] = own;
+            // Two commands must not write the same layer: the second one gets the plain directory.
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let layer = rustix::fs::open(written, flags, Mode::empty()).map_err(io::Error::from).map_err(part())?;
+            if rustix::fs::flock(&layer, FlockOperation::NonBlockingLockExclusive).is_err() {
+                taken.push((self.take(plain, NO_DEVICES)?, directory.clone()));
+                self.notes.push(format!("the cache `{}` begins empty: another command uses it", directory.display()));
+                continue;
+            }
+            self.layers.push(layer);
             let to = self.slot();
             // A comma or a colon would be read as a list.
             let option = |key: &CStr, path: &Path| -> Result<(CString, CString), ContainFault> {

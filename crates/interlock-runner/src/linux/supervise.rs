@@ -69,6 +69,9 @@ fn attend(
     let began = Instant::now();
     let mut hold = cell.hold.take();
     let first = match &mut hold {
+        Some(hold) if cell.session.is_some() => {
+            sys::fork(0, || child::join(cell, hold, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?
+        }
         Some(hold) => sys::fork(NAMESPACES, || child::first(cell, hold, theirs.as_fd(), their_faults.as_fd()))
             .map_err(ContainFault::of("namespaces"))?,
         None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
@@ -260,6 +263,7 @@ fn named(bytes: &[u8; REPORT_LEN], hold: Option<&Hold>, program: &str) -> Contai
             let step = usize::try_from(at).ok().and_then(|at| hold.and_then(|hold| hold.steps.get(at)));
             step.map_or_else(|| "a step".to_owned(), super::steps::Step::describe)
         }
+        Stage::Session => "the namespaces of the session".to_owned(),
         Stage::Directory => "the working directory".to_owned(),
         Stage::Capabilities => "the loss of capabilities".to_owned(),
         Stage::Landlock => "Landlock".to_owned(),

@@ -354,6 +354,12 @@ pub(crate) fn usual_effect(signal: c_int) {
     unsafe { libc::signal(signal, libc::SIG_DFL) };
 }
 
+/// Has the kernel reap whatever becomes a child of this process.
+pub(crate) fn reap_by_itself() {
+    // Safety: no handler of ours is involved.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
 /// Sends a signal by its number.
 pub(crate) fn send_signal(pid: Pid, signal: c_int) -> io::Result<()> {
     // Safety: takes numbers only.

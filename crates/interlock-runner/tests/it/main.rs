@@ -4,6 +4,8 @@
 
 mod arms;
 mod behaviour;
+mod caches;
 mod escapes;
 mod reach;
+mod sessions;
 mod support;

@@ -54,7 +54,7 @@ pub(super) fn bound_for(
     project: &str,
     ground: RunnerGround,
 ) -> Option<BoundEvidence> {
-    let is_line = call.family == Some(Family::Bash) && call.intent.commands.len() == 1 && !call.intent.goes_on;
+    let is_line = call.family == Some(Family::Bash) && call.intent.commands.len() == 1;
     let label = seen.label?;
     if !ground.abilities.hold() || !is_line || seen.has_unread || seen.labels.contains(&Effect::Destructive) {
         return None;

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use interlock_core::Code;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
 use interlock_core::ledger::EntryKind;
@@ -12,7 +11,7 @@ use interlock_testkit::service::Server;
 
 #[test]
 fn every_route_is_described_and_every_description_is_a_route() {
-    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
+    let document = json::parse(interlock_wire::document(), &Limits::CONFIG).expect("strict JSON");
     let paths = document.root().get("paths").expect("paths");
     let server = Server::in_memory(Bundle::built_in().expect("a bundle"));
     let mut client = server.client();
@@ -31,26 +30,8 @@ fn every_route_is_described_and_every_description_is_a_route() {
 }
 
 #[test]
-fn every_code_a_request_can_meet_is_described() {
-    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
-    let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
-    let described = |name: &str| -> BTreeSet<String> {
-        let listed = schemas.get(name).and_then(|schema| schema.get("enum")).expect("an enumeration");
-        listed.as_array().expect("a list").map(|code| code.as_str().expect("a text").text().to_owned()).collect()
-    };
-    // These stop a start or a command, or a runner; a state that could not be written is BLOCKED like one that may not be.
-    let elsewhere = |code: &str| code.starts_with("INTERLOCK-ENV-") || code.starts_with("INTERLOCK-CONTAIN-");
-    let is_state = |code: &str| code.starts_with("QWED-AGENT-STATE-1");
-    let codes = || Code::ALL.iter().map(|code| code.as_str().to_owned());
-    assert_eq!(described("ErrorCode"), codes().filter(|code| !elsewhere(code) && !is_state(code)).collect());
-    let mut states: BTreeSet<String> = codes().filter(|code| is_state(code)).collect();
-    states.insert("INTERLOCK-FAULT-001".to_owned());
-    assert_eq!(described("StateCode"), states);
-}
-
-#[test]
 fn every_kind_of_entry_is_described() {
-    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
+    let document = json::parse(interlock_wire::document(), &Limits::CONFIG).expect("strict JSON");
     let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
     let listed = schemas.get("EntryKind").and_then(|schema| schema.get("enum")).expect("an enumeration");
     let described: BTreeSet<&str> =

@@ -1,177 +1,116 @@
-//! The wire types against the description of the service: every type has the members of its schema, and those that are
-//! always there are those that the schema requires.
+//! The document that is made from the wire types: what it says, line by line, and that it holds together.
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 
 use interlock_core::json::{self, Limits, Value};
 use interlock_testkit::repository;
-use interlock_wire as wire;
-use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
-use serde::de::{Deserializer, IntoDeserializer, Visitor};
+use interlock_wire::document;
 
-/// Gives whatever is asked for, except one member of the outermost object.
-#[derive(Clone, Copy)]
-struct Anything<'a> {
-    without: Option<&'a str>,
-    /// Hears the names of that object's members.
-    names: Option<&'a std::cell::RefCell<Vec<String>>>,
-}
-
-const INNER: Anything<'static> = Anything { without: None, names: None };
-
-impl IntoDeserializer<'_, Error> for Anything<'_> {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
-}
-
-macro_rules! gives {
-    ($($method:ident $visit:ident $($value:expr)?;)*) => {
-        $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-            visitor.$visit($($value)?)
-        })*
-    };
-}
-
-impl<'de> Deserializer<'de> for Anything<'_> {
-    type Error = Error;
-
-    gives! {
-        deserialize_any visit_unit;
-        deserialize_bool visit_bool false;
-        deserialize_u8 visit_u64 0;
-        deserialize_u64 visit_u64 0;
-        deserialize_str visit_str "";
-        deserialize_string visit_str "";
-        deserialize_option visit_none;
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_seq(SeqDeserializer::new(std::iter::empty::<&str>()))
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        if let Some(names) = self.names {
-            names.borrow_mut().extend(fields.iter().map(|name| (*name).to_owned()));
+/// One line for each operation and each component, so that a change shows where it is.
+fn lines(root: Value<'_>) -> String {
+    let mut lines = String::new();
+    let mut line = |place: &str, value: Value<'_>| lines.push_str(&format!("{place} {}\n", json::canonical(value)));
+    for (key, part) in root.as_object().expect("an object") {
+        match key.text() {
+            "paths" | "components" => {
+                for (name, group) in part.as_object().expect("an object") {
+                    for (key, member) in group.as_object().expect("an object") {
+                        line(&format!("{} {}", name.text(), key.text()), member);
+                    }
+                }
+            }
+            key => line(key, part),
         }
-        let given = fields.iter().filter(|name| Some(**name) != self.without).map(|name| (*name, INNER));
-        visitor.visit_map(MapDeserializer::new(given))
     }
-
-    serde::forward_to_deserialize_any! {
-        i8 i16 i32 i64 i128 u16 u32 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct map enum
-        identifier ignored_any
-    }
+    lines
 }
 
-/// All members of a type, and those it cannot be read without.
-fn shape<T: wire::Message>() -> (BTreeSet<String>, BTreeSet<String>) {
-    let names = std::cell::RefCell::default();
-    T::deserialize(Anything { without: None, names: Some(&names) }).unwrap_or_else(|error| panic!("{error}"));
-    let all: BTreeSet<String> = names.into_inner().into_iter().collect();
-    let needed = |name: &&String| T::deserialize(Anything { without: Some(name), names: None }).is_err();
-    let required = all.iter().filter(needed).cloned().collect();
-    (all, required)
-}
-
-fn texts(list: Option<Value<'_>>) -> BTreeSet<String> {
-    let items = list.and_then(|list| list.as_array()).into_iter().flatten();
-    items.map(|item| item.as_str().expect("a name").text().to_owned()).collect()
-}
-
-/// A type stands for one schema, or for several that differ in what they have: `Key`, `Ticket.trust`.
-fn check<T: wire::Message>(name: &str, described: &[&str], checked: &mut BTreeSet<String>) {
-    let document = json::parse(interlock_http::OPENAPI, &Limits::CONFIG).expect("strict JSON");
-    let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
-    let (mut all, mut required) = (BTreeSet::new(), None::<BTreeSet<String>>);
-    for path in described {
-        let mut parts = path.split('.');
-        let mut schema = parts.next().and_then(|name| schemas.get(name)).unwrap_or_else(|| panic!("no schema {path}"));
-        for part in parts {
-            let found = if part == "items" { Some(schema) } else { schema.get("properties") };
-            schema = found.and_then(|known| known.get(part)).unwrap_or_else(|| panic!("no {path}"));
-        }
-        let members = schema.get("properties").and_then(|members| members.as_object()).expect("members");
-        all.extend(members.map(|(name, _)| name.text().to_owned()));
-        let own = texts(schema.get("required"));
-        required = Some(required.map_or(own.clone(), |known| known.intersection(&own).cloned().collect()));
+/// `UPDATE_GOLDEN=1` writes the file anew; read the difference before committing it.
+#[test]
+fn the_document_says_what_it_said() {
+    let document = json::parse(document(), &Limits::CONFIG).expect("strict JSON");
+    let lines = lines(document.root());
+    let path = repository().join("crates/interlock-testkit/tests/golden/openapi.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &lines).expect("written");
     }
-    assert_eq!(shape::<T>(), (all, required.unwrap_or_default()), "{name} and {described:?}");
-    assert!(checked.insert(name.to_owned()), "{name} stands twice");
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    for (line, expected) in lines.lines().zip(golden.lines()) {
+        assert_eq!(line, expected);
+    }
+    assert_eq!(lines.len(), golden.len(), "lines were added or removed");
 }
 
 #[test]
-fn every_wire_type_is_what_the_description_says() {
-    let mut checked = BTreeSet::new();
-    macro_rules! types {
-        ($($name:ident: $($schema:literal)+;)*) => { $(check::<wire::$name>(stringify!($name), &[$($schema),+], &mut checked);)* };
+fn every_name_leads_somewhere_and_everything_is_led_to() {
+    let document = json::parse(document(), &Limits::CONFIG).expect("strict JSON");
+    let root = document.root();
+    let (mut named, mut statuses) = (BTreeSet::new(), BTreeSet::new());
+    walk(root, &mut |key, value| {
+        if let ("$ref", Some(place)) = (key, value.as_str()) {
+            named.insert(place.text().to_owned());
+        }
+        if key == "responses" {
+            statuses.extend(value.as_object().expect("an object").map(|(status, _)| status.text().to_owned()));
+        }
+        let is_example = key == "value" && value.source() == "null";
+        assert!(!is_example, "an example that there is not");
+    });
+    for place in &named {
+        let mut parts = place.strip_prefix("#/").expect("a place in here").split('/');
+        assert!(parts.try_fold(root, |value, part| value.get(part)).is_some(), "{place}");
     }
-    types! {
-        Activity: "Activity" "ServiceActivity";
-        ActivityPage: "ActivityPage" "ServiceActivityPage";
-        ActivitySummary: "ActivitySummary";
-        Agent: "Agent" "RegisteredAgent";
-        AgentPage: "AgentPage";
-        AllowRequest: "AllowRequest";
-        Allowance: "Allowance";
-        AskedTransition: "TransitionTicket.transition";
-        AskedTrust: "TrustTicket.trust";
-        Budget: "Budget";
-        BudgetLimits: "BudgetLimits";
-        CallDecision: "CallDecision";
-        CostBudget: "Budget.cost";
-        DisallowRequest: "DisallowRequest";
-        ErasedTexts: "ErasedTexts";
-        FlatRegistration: "FlatRegistration";
-        ForceRequest: "ForceRequest";
-        Key: "Key" "CreatedKey";
-        KeyList: "KeyList";
-        KeyRequest: "RegistrarKeyRequest" "PlainKeyRequest";
-        Merits: "Merits";
-        PauseRequest: "PauseRequest";
-        Permissions: "Permissions";
-        ReasonRequest: "ReasonRequest";
-        RefusedCall: "RefusedCall" "RulingAtAnyDoor";
-        RefusedCalls: "RefusedCalls";
-        RegisterRequest: "RegisterRequest";
-        RegisteredWorkflow: "RegisteredWorkflow" "Workflow";
-        Repeats: "Repeats";
-        ReportedExecution: "ReportedExecution";
-        RequestBudget: "Budget.requests";
-        Run: "Run";
-        RunPage: "RunPage";
-        RunState: "RunState";
-        StartRequest: "StartRequest";
-        Ticket: "ActionTicket" "TrustTicket" "TransitionTicket";
-        TicketPage: "TicketPage";
-        TokenBudget: "Budget.tokens";
-        TrustAnswer: "TrustAnswer";
-        TrustRequest: "TrustRequest";
-        WayOut: "RunState.transitions.items";
-        WorkflowFinding: "WorkflowFinding";
-        WorkflowPage: "WorkflowPage";
+    for kind in ["schemas", "responses", "parameters"] {
+        let components = root.get("components").and_then(|components| components.get(kind)).expect("components");
+        for (name, _) in components.as_object().expect("an object") {
+            let place = format!("#/components/{kind}/{}", name.text());
+            assert!(named.contains(&place), "nothing leads to {place}");
+        }
     }
-    let mut written = BTreeSet::new();
-    // What runner and daemon say to each other, no public description has.
-    let is_public = |path: &PathBuf| !path.ends_with("exec.rs");
-    let files = fs::read_dir(repository().join("crates/interlock-wire/src")).expect("sources");
-    for path in files.map(|file| file.expect("a file").path()).filter(is_public) {
-        let text = fs::read_to_string(path).expect("a source");
-        let names = text.lines().filter_map(|line| line.strip_prefix("pub struct "));
-        written.extend(names.map(|name| name.split([' ', '<']).next().expect("a name").to_owned()));
+    assert!(!statuses.contains("0"), "a refusal that there is not");
+}
+
+fn walk(value: Value<'_>, heard: &mut impl FnMut(&str, Value<'_>)) {
+    for (key, member) in value.as_object().into_iter().flatten() {
+        heard(key.text(), member);
+        walk(member, heard);
     }
-    assert_eq!(checked, written, "a type that no schema was compared with");
+    for item in value.as_array().into_iter().flatten() {
+        walk(item, heard);
+    }
+}
+
+/// A type that stands nowhere in the document would be a message that nobody is told of.
+#[test]
+fn every_wire_type_stands_in_the_document() {
+    let document = json::parse(document(), &Limits::CONFIG).expect("strict JSON");
+    let schemas = document.root().get("components").and_then(|components| components.get("schemas")).expect("schemas");
+    let inlined = [
+        "AskedTransition",
+        "AskedTrust",
+        "Charged",
+        "CostBudget",
+        "DeveloperFields",
+        "EntryRow",
+        "RequestBudget",
+        "StaleDetails",
+        "TokenBudget",
+        "WayOut",
+    ];
+    let mut count = 0;
+    for file in fs::read_dir(repository().join("crates/interlock-wire/src")).expect("sources") {
+        let Ok(text) = fs::read_to_string(file.expect("a file").path()) else { continue };
+        for line in text.lines() {
+            let mut words = line.split_whitespace();
+            let kind = words.next().unwrap_or_default();
+            let is_type = line.starts_with("    ") && !line.starts_with("     ");
+            if is_type && matches!(kind, "answer" | "open" | "request") {
+                let name = words.next().and_then(|name| name.split('<').next()).expect("a name");
+                count += 1;
+                assert!(schemas.get(name).is_some() != inlined.contains(&name), "{name}");
+            }
+        }
+    }
+    assert!(count > 60, "only {count} types were found");
 }

@@ -243,7 +243,7 @@ pub struct Hooks {
 
 impl Setting {
     /// The built-in table, bash, and no look at git's configuration.
-    pub fn built_in() -> Result<Setting, String> {
+    pub fn built_in() -> Result<Setting, interlock_core::Cause> {
         Commands::load(None).map(Setting::with)
     }
 

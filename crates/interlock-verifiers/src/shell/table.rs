@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, OnceLock};
 
+use interlock_core::Cause;
 use interlock_core::bundle::ShellSettings;
 use serde::Deserialize;
 
@@ -185,7 +186,7 @@ struct Verbs {
 
 impl Commands {
     /// The built-in table, and what a bundle adds to it.
-    pub fn load(settings: Option<&ShellSettings>) -> Result<Commands, String> {
+    pub fn load(settings: Option<&ShellSettings>) -> Result<Commands, Cause> {
         let built_in = built_in()?;
         let added = match settings.and_then(|settings| settings.commands.as_deref()) {
             None => BTreeMap::new(),
@@ -200,7 +201,8 @@ impl Commands {
             {
                 return Err(format!(
                     "`{name}` is in the built-in table as {known}; an entry for it can only tighten, not loosen"
-                ));
+                )
+                .into());
             }
         }
         Ok(Commands { built_in, added: Arc::new(added) })
@@ -243,8 +245,8 @@ fn lowers(option: &Opt) -> bool {
     matches!(option.does, Does::Lowers | Does::Mode)
 }
 
-fn built_in() -> Result<Table, String> {
-    static BUILT_IN: OnceLock<Result<Table, String>> = OnceLock::new();
+fn built_in() -> Result<Table, Cause> {
+    static BUILT_IN: OnceLock<Result<Table, Cause>> = OnceLock::new();
     BUILT_IN.get_or_init(|| read(TABLE, Origin::BuiltIn).map(Arc::new)).clone()
 }
 
@@ -261,7 +263,7 @@ pub(super) fn git_traits(subcommand: &str) -> &'static Traits {
 /// Most lines have no git in them, so the table is read when one does; a table that is not sound has no entry, and every
 /// subcommand is unknown.
 fn git_entry(subcommand: &str) -> Option<&'static Spec> {
-    static BUILT_IN: OnceLock<Result<BTreeMap<String, Known>, String>> = OnceLock::new();
+    static BUILT_IN: OnceLock<Result<BTreeMap<String, Known>, Cause>> = OnceLock::new();
     let table = BUILT_IN.get_or_init(|| read(GIT, Origin::Git)).as_ref().ok()?;
     table.get(subcommand).map(|known| known.spec.as_ref())
 }
@@ -281,12 +283,12 @@ struct Source {
     origin: Origin,
 }
 
-fn read(text: &str, origin: Origin) -> Result<BTreeMap<String, Known>, String> {
+fn read(text: &str, origin: Origin) -> Result<BTreeMap<String, Known>, Cause> {
     let entries = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
     let source = Source { entries, origin };
     let mut known_as = BTreeMap::new();
     for (name, entry) in &source.entries {
-        let Some(group) = names_of(name, entry) else { return Err(format!("`{name}` has names and aliases")) };
+        let Some(group) = names_of(name, entry) else { return Err(format!("`{name}` has names and aliases").into()) };
         let answers: BTreeSet<&str> = entry.answers.split_ascii_whitespace().collect();
         for (why, names) in group {
             let mut spec = resolve(name, source.entry(name, entry)?, None, &source)?;
@@ -296,7 +298,7 @@ fn read(text: &str, origin: Origin) -> Result<BTreeMap<String, Known>, String> {
             for name in names {
                 let known = Known { spec: Arc::clone(&spec), answers: answers.contains(name) };
                 if known_as.insert(name.to_owned(), known).is_some() {
-                    return Err(format!("`{name}` is there twice"));
+                    return Err(format!("`{name}` is there twice").into());
                 }
             }
         }
@@ -318,21 +320,21 @@ fn names_of<'e>(name: &'e str, entry: &'e Entry) -> Option<Vec<(Option<&'e str>,
 
 impl Source {
     /// The entry that tells the effects: itself, or the one it is the same as.
-    fn entry<'e>(&'e self, name: &str, entry: &'e Entry) -> Result<&'e Entry, String> {
+    fn entry<'e>(&'e self, name: &str, entry: &'e Entry) -> Result<&'e Entry, Cause> {
         let Some(other) = &entry.same_as else { return Ok(entry) };
-        self.entries.get(other).ok_or_else(|| format!("`{name}`: there is no entry `{other}`"))
+        self.entries.get(other).ok_or_else(|| format!("`{name}`: there is no entry `{other}`").into())
     }
 
     /// What an entry says beside effects. That is for built-in commands: it can take away what is looked at.
-    fn traits(&self, name: &str, entry: &Entry) -> Result<Traits, String> {
+    fn traits(&self, name: &str, entry: &Entry) -> Result<Traits, Cause> {
         if self.origin == Origin::Operator && (entry.traits.is_some() || !entry.answers.is_empty()) {
-            return Err(format!("`{name}`: `traits` and `answers` are for built-in commands"));
+            return Err(format!("`{name}`: `traits` and `answers` are for built-in commands").into());
         }
         Ok(entry.traits.clone().unwrap_or_default())
     }
 }
 
-fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) -> Result<Spec, String> {
+fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) -> Result<Spec, Cause> {
     let label = |text: &str| Effect::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
     // Code tells the effects of a built-in entry that has only traits.
     let is_judged = source.origin == Origin::Operator || entry.effect.is_some() || entry.traits.is_none();
@@ -340,7 +342,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
         (Some(text), _) => label(text)?,
         (None, Some(above)) => above,
         (None, None) if !is_judged => Effect::Unknown,
-        (None, None) => return Err(format!("`{name}` has no effect")),
+        (None, None) => return Err(format!("`{name}` has no effect").into()),
     };
     let options = all_options(name, entry, source)?;
     let operands = match entry.operands.as_deref() {
@@ -354,7 +356,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
         Some("none") => Operands::None,
         Some("plus") => Operands::Plus,
         Some("command") => Operands::Command,
-        Some(other) => return Err(format!("`{name}`: there are no operands `{other}`")),
+        Some(other) => return Err(format!("`{name}`: there are no operands `{other}`").into()),
     };
     let mut verbs = Vec::new();
     if let Some(listed) = &entry.verbs {
@@ -374,7 +376,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
         let sub = Arc::new(resolve(&format!("{name} {verb}"), entry, Some(effect), source)?);
         for alias in core::iter::once(verb.as_str()).chain(entry.aliases.split_ascii_whitespace()) {
             if subcommands.insert(alias.to_owned(), Arc::clone(&sub)).is_some() {
-                return Err(format!("`{name} {alias}` is there twice"));
+                return Err(format!("`{name} {alias}` is there twice").into());
             }
         }
     }
@@ -405,7 +407,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
 }
 
 /// The options that an entry has: its own, and those of the entries it is like.
-fn all_options(name: &str, entry: &Entry, source: &Source) -> Result<BTreeMap<String, Opt>, String> {
+fn all_options(name: &str, entry: &Entry, source: &Source) -> Result<BTreeMap<String, Opt>, Cause> {
     let mut options = BTreeMap::new();
     options_of(name, entry, &mut options)?;
     let mut from = entry;
@@ -419,13 +421,13 @@ fn all_options(name: &str, entry: &Entry, source: &Source) -> Result<BTreeMap<St
         options = others;
     }
     if from.like.is_some() {
-        return Err(format!("`{name}` is like too many others"));
+        return Err(format!("`{name}` is like too many others").into());
     }
     Ok(options)
 }
 
 /// The options that an entry lists.
-fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) -> Result<(), String> {
+fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) -> Result<(), Cause> {
     let harmless = Does::Effect(Effect::ReadOnly);
     let lists = [
         (&entry.flags, Takes::Nothing, harmless),
@@ -449,10 +451,10 @@ fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) ->
                 Some(_) | None => (word, takes),
             };
             if !option.starts_with('-') && !option.starts_with('+') {
-                return Err(format!("`{name}`: `{option}` is no option"));
+                return Err(format!("`{name}`: `{option}` is no option").into());
             }
             if options.insert(option.to_owned(), Opt { takes, does, is_alone: false }).is_some() {
-                return Err(format!("`{name}`: the option `{option}` is there twice"));
+                return Err(format!("`{name}`: the option `{option}` is there twice").into());
             }
         }
     }

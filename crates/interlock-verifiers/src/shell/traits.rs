@@ -188,3 +188,62 @@ pub(super) enum Makes {
     /// The name is in what is decoded.
     Decoded,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shell::table::Commands;
+    use crate::shell::{Effect, Setting, Words, examine};
+
+    /// Named by no table.
+    const UNLISTED: &str = "frobnicate";
+
+    fn judged(arguments: &str) -> (Effect, Words) {
+        let (analysis, words) =
+            examine(&format!("{UNLISTED} {arguments}"), &Setting::built_in().expect("the table is sound"));
+        (analysis.label, words)
+    }
+
+    /// Every column, by name: whoever adds one says here what holds where nothing is known.
+    #[test]
+    fn of_an_unlisted_command_every_column_says_the_strictest() {
+        let table = Commands::load(None).expect("the table is sound");
+        let Traits {
+            language,
+            is,
+            removes,
+            script,
+            hosts,
+            makes,
+            makes_by,
+            suffix,
+            keeps,
+            lists,
+            list_words,
+            unpacks,
+            sweeps,
+            numbers,
+            prints,
+        } = table.traits(UNLISTED).clone();
+        // No code and no word makes it milder, no operand is a script, a number or a host instead of a path.
+        assert!(language.is_none() && is.is_empty() && script.is_none() && hosts.is_none() && numbers.is_empty());
+        // These tell more of a command whose effect may be mild. Without them it is `unknown`, whatever is said to it.
+        assert!(removes.is_none() && makes.is_none() && prints.is_empty());
+        assert!([makes_by, suffix, keeps, lists, list_words, unpacks, sweeps].iter().all(String::is_empty));
+        assert!(!table.answers(UNLISTED) && table.get(UNLISTED).iter().all(Option::is_none));
+        for arguments in ["", "--version", "--help", "-n", "--dry-run", "-t x", "list", "status", "-- a", "@a", "-r ."]
+        {
+            assert_eq!(judged(arguments).0, Effect::Unknown, "{arguments}");
+        }
+    }
+
+    #[test]
+    fn every_word_of_an_unlisted_command_is_a_path_that_it_writes() {
+        let (_, words) = judged("first b/c -n 5 --out=d @e https://x.example/f");
+        for path in ["first", "b/c", "5", "d", "@e", "e"] {
+            let touched = words.touches.iter().find(|touch| touch.path.as_deref() == Some(path));
+            assert!(touched.is_some_and(|touch| touch.writes), "{path}: {:?}", words.touches);
+        }
+        assert!(words.hosts.iter().any(|reached| reached.host.as_deref() == Some("x.example")), "{:?}", words.hosts);
+    }
+}
