@@ -97,6 +97,10 @@ class Talk:
         results = self.host.results(self.requests[-1]) if self.requests else []
         return json.dumps(results[call], ensure_ascii=False) if call < len(results) else ""
 
+    def everything(self):
+        """What the model read about all calls, for when something went wrong."""
+        return self.host.results(self.requests[-1]) if self.requests else self.said
+
     def __str__(self):
         results = self.host.results(self.requests[-1]) if self.requests else []
         return f"exit {self.code} after {len(self.requests)} turns, results {results}: {self.said[-800:]}"

@@ -20,6 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from hosts import HOSTS
 from interlock import Home
 from model import Model
+from templates import FILES, WALKS, approve_all, template
 
 WORKFLOW = {
     "id": "walk",
@@ -200,6 +201,53 @@ class Walk:
         self.check.that(not run.get("frozen"), "and nothing froze it", run)
         self.check.that(under_way == [0], "every call that began was told to have ended", under_way)
 
+    def templates(self):
+        """Every shipped workflow reaches its end, by what the runner saw and without an operator's force."""
+        host = self.host
+        for name, text in FILES.items():
+            self.put(name, text)
+        os.makedirs(host.path("docs"), exist_ok=True)
+        for name, (end, steps) in WALKS.items():
+            self.cli("workflow", "start", template(name))
+            script = [host.look_up()] if host.looks_tools_up else []
+            for step in steps:
+                script += self.turns(*step)
+            talk = host.talk(script)
+            run = self.run()
+            reached = run["run"]["state"] == end and not run.get("frozen")
+            self.check.that(reached, f"the template `{name}` is walked to `{end}`", (run, talk.everything()))
+
+    def turns(self, kind, *given):
+        """The turns of a model for one step of a template."""
+        host = self.host
+        if kind in ("go", "ask"):
+            event, data = given
+            call = host.control("transition", event=event, data=data)
+            if kind == "go":
+                return [call]
+
+            def agreed():
+                approve_all(self.home)
+                return host.control("get_state")
+
+            return [call, agreed]
+        return [getattr(host, kind)(*given)]
+
+    def contained(self):
+        """What runs is held to its bound, and says how it ended; a line that lost its ticket does not run where it is held."""
+        host, before = self.host, len(self.record())
+        outside = os.path.join(os.path.dirname(host.project), "outside.txt")
+        with open(host.path("work.sh"), "w", encoding="utf-8") as file:
+            file.write(f"echo inside > inside.txt\necho outside > {outside}\nexit 3\n")
+        talk = host.talk([host.shell("sh work.sh"), host.shell("cat <<EOF\nit's\nEOF"), *host.list_in("build")])
+        self.check.that(self.exists("inside.txt"), "a line of unknown effect runs, and writes in the project", talk)
+        self.check.that(not os.path.exists(outside), "and nowhere else", talk)
+        self.check.that("it's" in talk.result(1), "a here-document arrives whole", talk)
+        self.check.that("kept.txt" in talk.result(2 + len(host.list_in("build")) - 1), "directories are kept", talk)
+        decisions = [one["decision"] for one in self.record()[:len(self.record()) - before]]
+        self.check.that(set(decisions) == {"APPROVED"}, "nobody was asked about it", decisions)
+        self.check.that(not self.run().get("frozen"), "and nothing freezes the run", self.run())
+
     def dead_daemon(self):
         """The hook's own failure is a refusal on every host: it says so with the code that hosts understand."""
         host, aside = self.host, self.home.path + "-aside"
@@ -273,7 +321,8 @@ def walk(kind, program, programs, scratch, checks):
     steps = Walk(kind, program, programs, scratch, checks)
     try:
         for step in (
-            steps.install, steps.observe, steps.subagent, steps.enforce, steps.secret, steps.workflow,
+            steps.install, steps.observe, steps.subagent, steps.enforce, steps.contained, steps.secret, steps.workflow,
+            steps.templates,
             steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.audit,
         ):
             step()

@@ -5,6 +5,7 @@
 
 mod hosts;
 mod probe;
+mod runner;
 
 use std::env;
 use std::fmt::Write;

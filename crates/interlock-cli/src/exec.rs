@@ -7,13 +7,15 @@
 mod asked;
 mod run;
 
+use std::env;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
 
 use clap::Args;
-use interlock_core::{Code, Digest, visible};
+use interlock_core::{Code, Digest, json, visible};
+use interlock_runner::Abilities;
 
 use crate::hook::parse_fingerprint;
 use crate::serve;
@@ -63,6 +65,14 @@ pub(crate) struct ExecArguments {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true, hide = true,
         conflicts_with_all = ["ticket", "profile", "project", "line", "command", "probe", "prefixed"])]
     sourced: Option<String>,
+}
+
+/// What the kernel can hold commands to, tried in a process of its own: the caller may have many threads.
+pub(crate) fn probe_apart() -> Option<Abilities> {
+    let binary = env::current_exe().ok()?;
+    let probed = process::Command::new(binary).args(["exec", "--probe"]).output().ok()?;
+    let told = probed.status.success().then_some(probed.stdout)?;
+    json::from_str(core::str::from_utf8(&told).ok()?.trim()).ok()
 }
 
 /// Why nothing was run.

@@ -26,6 +26,7 @@ use interlock_runtime::startup::{check_files, make_directory};
 
 pub(crate) use file::{TargetFile, shown};
 pub(crate) use plan::{Ground, Step, apply, askable, confirm, install, path_text, show, show_json};
+pub(crate) use programs::wrong_programs;
 pub(crate) use remembered::{Record, all as all_remembered};
 
 use crate::audit::NoEntropy;

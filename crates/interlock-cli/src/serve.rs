@@ -420,20 +420,15 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     Ok(Some((socket, served)))
 }
 
-/// What the kernel can hold command lines to, tried in a process of its own: this one has many threads.
+/// What the kernel can hold command lines to.
 fn abilities() -> Abilities {
-    let probed =
-        env::current_exe().and_then(|binary| std::process::Command::new(binary).args(["exec", "--probe"]).output());
-    let told =
-        probed.ok().filter(|output| output.status.success()).and_then(|output| String::from_utf8(output.stdout).ok());
-    let told = told.and_then(|text| interlock_core::json::from_str::<interlock_runner::Abilities>(text.trim()).ok());
     // What cannot be told holds nothing.
     let of = |told: interlock_runner::Abilities| Abilities {
         namespaces: told.namespaces && told.rung == interlock_runner::Rung::Full,
         landlock: told.landlock_abi,
         seccomp: told.seccomp && told.notifier,
     };
-    told.map(of).unwrap_or_default()
+    crate::exec::probe_apart().map(of).unwrap_or_default()
 }
 
 /// The variable with the operator's key.

@@ -1,7 +1,7 @@
 //! Codex: its events and the fields of its tools, as 0.166 sends them. Shells of every kind are `Bash` there, with the
 //! directory of the command as that of the event.
 
-use interlock_core::call::Family;
+use interlock_core::call::{Call, Family};
 
 use crate::shape::{Dialect, Shape};
 use crate::tools::Role::{CommandOrWords, Flag, Inert, Number, Path, Remark, Text, Url};
@@ -27,6 +27,9 @@ pub(crate) const DIALECT: Dialect = Dialect {
     instructed: &["PostToolUse", "UserPromptSubmit", "SessionStart", "SubagentStart"],
 };
 
+/// The tool that changes files.
+const PATCH: &str = "apply_patch";
+
 const TOOLS: &[Tool] = &[
     Tool {
         name: "Bash",
@@ -35,7 +38,7 @@ const TOOLS: &[Tool] = &[
         fields: &[("command", CommandOrWords), ("description", Remark)],
     },
     Tool {
-        name: "apply_patch",
+        name: PATCH,
         family: Some(Family::Edit),
         needs: &["command", "input"],
         fields: &[("command", Role::Patch), ("input", Role::Patch), ("description", Remark)],
@@ -79,3 +82,9 @@ const TOOLS: &[Tool] = &[
         fields: &[("server", Text), ("uri", Url)],
     },
 ];
+
+/// A patch that cannot be made, or fails while it is, has no event afterwards: one that is told of was made. Of a command
+/// that failed the host tells in the same way as of one that did not.
+pub(crate) fn succeeded(call: &Call) -> Option<bool> {
+    (call.tool == PATCH).then_some(true)
+}

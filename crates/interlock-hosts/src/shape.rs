@@ -271,8 +271,7 @@ fn result(host: Host, failed: bool, call: &Call, event: Envelope<'_>) -> ToolRes
     let (ok, exit_code) = match host {
         _ if failed => (Some(false), None),
         Host::ClaudeCode => (claude_code::succeeded(call, event.get("tool_response")), None),
-        // It tells of a command that failed in the same way as of one that did not.
-        Host::Codex => (None, None),
+        Host::Codex => (codex::succeeded(call), None),
         Host::Gemini => (gemini::succeeded(&call.tool, response), None),
         Host::Cursor => cursor::ended(call, event.get("tool_output")),
     };

@@ -74,6 +74,18 @@ pub fn resolve(text: &str, cwd: &str, home: Option<&str>) -> Resolved {
     resolve_from(text, Base { cwd, home, missing: Missing::Plain })
 }
 
+/// A path as workflows write it: from the project's directory where it lies in the project, else absolute. Hosts spell one
+/// file in either way.
+pub fn from_project(text: &str, cwd: &str, home: Option<&str>, project: &str) -> String {
+    match resolve(text, cwd, home) {
+        Resolved::Known(path) => {
+            let beneath = path.strip_prefix(project.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'));
+            beneath.map_or_else(|| path.clone(), str::to_owned)
+        }
+        Resolved::Unresolvable => text.to_owned(),
+    }
+}
+
 /// The same, with what is to be thought of missing parts.
 pub fn resolve_from(text: &str, base: Base<'_>) -> Resolved {
     let known = absolute(text, base).and_then(|path| walk(&path, base));

@@ -369,6 +369,8 @@ impl ToolDoor {
     pub fn end_call(&self, origin: &Origin<'_>, place: &Place, over: &CallOver<'_>) -> Result<(), DoorFault> {
         let CallOver { call, call_id, ok, exit_code, result, repeats_input } = *over;
         let judged = if repeats_input { None } else { self.judged(origin, place, call_id)? };
+        let home = self.ground.user_home.as_deref();
+        let in_project = |path: &str| paths::from_project(path, origin.cwd, home, &place.project);
         let report = CallEndReported {
             session: origin.session.to_owned(),
             process: origin.caller.process,
@@ -379,7 +381,7 @@ impl ToolDoor {
             ok,
             exit_code,
             result: Some(result),
-            files: call.intent.writes.iter().map(|change| change.path.clone()).take(FILES_MAX).collect(),
+            files: call.intent.writes.iter().map(|change| in_project(&change.path)).take(FILES_MAX).collect(),
         };
         let beside = self.projects.beside(self.gate.ledger(), origin.host, &place.project)?;
         self.change(&place.agent, RunChange::CallEnded { report: Box::new(report), beside })

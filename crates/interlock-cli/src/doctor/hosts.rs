@@ -82,6 +82,7 @@ impl Visit {
                 self.note(host.as_str(), format!("not covered: {gap}"));
             }
         }
+        self.runner(&installed, &site);
         for gap in PAST_ALL {
             self.note(NAME, format!("not covered, whichever host: {gap}"));
         }

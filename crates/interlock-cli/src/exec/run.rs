@@ -12,21 +12,19 @@ use std::time::{Duration, Instant};
 
 use interlock_core::json::{self, Limits};
 use interlock_core::{Code, Digest, visible};
-use interlock_hosts::HandedLine;
+use interlock_hosts::{HandedLine, Host};
 use interlock_runner::{ContainFault, Ended, How, Session, Start};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
 use super::{NOT_FOUND, NOT_RUN, NotRun};
-use crate::daemon::{Daemon, RUN};
+use crate::daemon::Daemon;
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
-/// Where commands in a bound have their temporary files, in a home: a directory for each.
-const TEMPORARY: &str = "exec";
 /// Where it is written down which process holds the namespaces of a session, in the directory of one run.
 const SESSIONS: &str = "sessions";
-/// Where a command in a bound finds them.
+/// Where a command in a bound finds its temporary files.
 const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
 const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
@@ -43,29 +41,27 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
     if started.bound.is_none() && started.exec_id.is_empty() {
         return Err(replace(asked.program, environment));
     }
-    let exec = Exec { daemon, ticket: asked.start.ticket, started };
-    let (program, returns) = match exec.prepare(asked.program, home) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            let why = format!("its directory for temporary files cannot be made: {error}");
-            return Err(exec.failed(NotRun::new(Code::ContainSetup, why)));
-        }
-    };
+    let owner = owner(&asked.program);
+    let exec = Exec { daemon, ticket: asked.start.ticket, started, owner };
+    if let Some(temporary) = exec.temporary()
+        && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(temporary)
+    {
+        let why = format!("its directory for temporary files cannot be made: {error}");
+        return Err(exec.failed(NotRun::new(Code::ContainSetup, why)));
+    }
+    let (program, returns) = exec.prepare(asked.program);
     let begin = Start {
         program,
         cwd: PathBuf::from(&asked.start.directory),
         env: environment,
         bound: exec.started.bound.clone(),
-        temp: match &returns {
-            Some(returns) => Some(returns.shared.clone()),
-            None => exec.started.temp.as_ref().map(PathBuf::from),
-        },
+        temp: exec.temporary(),
         aside: Some(PathBuf::from(&exec.started.aside)).filter(|aside| aside.is_absolute()),
         session: exec.session(home),
     };
     let ended = interlock_runner::run(&begin).map_err(|fault| exec.failed(not_started(&fault)));
-    if let Some(returns) = returns {
-        returns.give_back(ended.is_ok());
+    if let Some(returns) = returns.filter(|_| ended.is_ok()) {
+        returns.give_back();
     }
     let ended = ended?;
     exec.end(&ended);
@@ -85,31 +81,37 @@ struct Exec {
     daemon: Daemon,
     ticket: Option<String>,
     started: ExecStarted,
+    /// The host's process.
+    owner: u32,
 }
 
 impl Exec {
     /// The words to start, and how the directory comes back in which a host's line ends.
-    fn prepare(&self, program: Program, home: &Path) -> io::Result<(Vec<OsString>, Option<Returns>)> {
+    fn prepare(&self, program: Program) -> (Vec<OsString>, Option<Returns>) {
         let (shell, handed) = match program {
-            Program::Words(words) => return Ok((words, None)),
+            Program::Words(words) => return (words, None),
             Program::Text { shell, handed } => (shell, handed),
         };
-        let returns = match (&self.started.bound, &handed.directory_file) {
-            (Some(_), Some(file)) => Some(Returns::new(home, &self.started, file)?),
-            _ => None,
-        };
+        let named = handed.directory_file.as_deref();
+        let returns = self.temporary().zip(named).and_then(|(temporary, file)| Returns::new(&temporary, file));
         let file = match &returns {
             Some(returns) => format!("{TEMPORARY_INSIDE}/{}", returns.name),
-            None => handed.directory_file.clone().unwrap_or_default(),
+            None => named.unwrap_or_default().to_owned(),
         };
-        Ok((words(shell, &handed, &file), returns))
+        (words(shell, &handed, &file), returns)
+    }
+
+    /// The directory that a command in a bound has for temporary files, as it is outside.
+    fn temporary(&self) -> Option<PathBuf> {
+        let is_held = self.started.bound.is_some();
+        self.started.temp.as_ref().filter(|_| is_held).map(PathBuf::from).filter(|temp| temp.is_absolute())
     }
 
     /// The session that the command belongs to: what the host runs in the background is there for later calls. It ends with
-    /// the process that started this one, the host's.
+    /// the host's process.
     fn session(&self, home: &Path) -> Option<Session> {
         let name = Path::new(self.started.temp.as_ref()?).file_name()?;
-        Some(Session { directory: home.join(RUN).join(SESSIONS).join(name), owner: parent_id() })
+        Some(Session { directory: home.join(RUN).join(SESSIONS).join(name), owner: self.owner })
     }
 
     /// A command that did not start after all: that is told too.
@@ -166,6 +168,17 @@ impl Exec {
 
 fn reached(reached: &interlock_runner::Reached) -> ExecReached {
     ExecReached { host: reached.host.clone(), allowed: reached.allowed }
+}
+
+/// The host's process: it started this one itself, or Gemini CLI the shell that did, which ends with the line.
+fn owner(program: &Program) -> u32 {
+    let parent = parent_id();
+    let is_shell = matches!(program, Program::Text { handed, .. } if handed.host == Host::Gemini);
+    let above = || {
+        let status = fs::read_to_string(format!("/proc/{parent}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+    };
+    is_shell.then(above).flatten().unwrap_or(parent)
 }
 
 /// One line for the agent, behind what the command said.
@@ -255,51 +268,31 @@ fn not_found(program: &str, error: &io::Error) -> NotRun {
 /// The way back of the directory in which a host's line ends: the host reads it from a file in a place that commands in a
 /// bound have a place of their own instead of. So it is written there, and carried over once they have ended.
 struct Returns {
-    /// What the command sees as its directory for temporary files.
-    shared: PathBuf,
-    /// What was made for this command alone, and goes with it.
-    own: Option<PathBuf>,
     /// The name of the file, inside.
     name: String,
+    /// The same file, as it is outside.
+    inside: PathBuf,
     /// The host's file.
     file: PathBuf,
 }
 
 impl Returns {
-    fn new(home: &Path, started: &ExecStarted, file: &str) -> io::Result<Returns> {
-        let exec_id = started.exec_id.as_str();
+    fn new(temporary: &Path, file: &str) -> Option<Returns> {
         let file = PathBuf::from(file);
-        let name = file.file_name().and_then(|name| name.to_str()).ok_or(io::ErrorKind::InvalidInput)?.to_owned();
-        let is_id = exec_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let id = if is_id && !exec_id.is_empty() { exec_id } else { return Err(io::ErrorKind::InvalidInput.into()) };
-        let own = if started.temp.is_some() { None } else { Some(home.join(RUN).join(TEMPORARY).join(id)) };
-        let shared = match (&started.temp, &own) {
-            (Some(temp), _) => PathBuf::from(temp),
-            (None, Some(own)) => own.join("tmp"),
-            (None, None) => return Err(io::ErrorKind::NotFound.into()),
-        };
-        DirBuilder::new().recursive(true).mode(0o700).create(&shared)?;
-        Ok(Returns { shared, own, name, file })
+        let name = file.file_name()?.to_str()?.to_owned();
+        Some(Returns { inside: temporary.join(&name), name, file })
     }
 
-    /// Carries the directory over, if the line got as far as to say it, and takes away what was made for it. What goes
-    /// wrong leaves the host where it was.
-    fn give_back(self, has_run: bool) {
-        let inside = self.shared.join(&self.name);
-        let is_file =
-            fs::symlink_metadata(&inside).is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
-        if has_run
-            && is_file
-            && let Ok(said) = fs::read(&inside)
-        {
+    /// Carries the directory over, if the line got as far as to say it. What goes wrong leaves the host where it was.
+    fn give_back(self) {
+        let found = fs::symlink_metadata(&self.inside);
+        let is_file = found.is_ok_and(|found| found.is_file() && found.len() <= DIRECTORY_BYTES_MAX);
+        if is_file && let Ok(said) = fs::read(&self.inside) {
             // Made anew: whoever put a link there gets nothing written behind it.
             let _ = fs::remove_file(&self.file);
             let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&self.file);
             let _ = made.and_then(|mut file| file.write_all(&said));
         }
-        let _ = fs::remove_file(&inside);
-        if let Some(own) = &self.own {
-            let _ = fs::remove_dir_all(own);
-        }
+        let _ = fs::remove_file(&self.inside);
     }
 }

@@ -7,6 +7,7 @@ mod backup;
 mod conformance;
 mod doctor;
 mod engines;
+mod exec;
 mod faults;
 mod gateway;
 mod golden;

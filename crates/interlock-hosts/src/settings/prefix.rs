@@ -29,7 +29,7 @@ pub fn run_script(home: &str) -> String {
 /// ```
 /// use interlock_hosts::settings::keeps_prefix;
 ///
-/// let ours = "/home/a/.interlock/bin/interlock-shell";
+/// let ours = "/opt/interlock/bin/interlock-shell";
 /// assert!(keeps_prefix(Some("{\"model\": \"opus\"}"), false, ours));
 /// assert!(!keeps_prefix(Some("{\"model\": \"opus\"}"), true, ours));
 /// assert!(!keeps_prefix(Some("{\"env\": {\"CLAUDE_CODE_SHELL_PREFIX\": \"\"}}"), false, ours));

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use interlock_runtime::paths::{
-    Base, Expansion, GLOB_PATHS_MAX, LINKS_MAX, Missing, NAME_BYTES_MAX, PATH_BYTES_MAX, Resolved, expand, resolve,
-    resolve_from,
+    Base, Expansion, GLOB_PATHS_MAX, LINKS_MAX, Missing, NAME_BYTES_MAX, PATH_BYTES_MAX, Resolved, expand,
+    from_project, resolve, resolve_from,
 };
 
 fn top(directory: &tempfile::TempDir) -> String {
@@ -31,6 +31,24 @@ fn every_limit_holds_from_both_sides() {
     assert!(!known("a\0b"));
     assert!(!known("~/x"), "there is no home");
     assert_eq!(resolve("x", "relative", None), Resolved::Unresolvable);
+}
+
+/// Workflows write one path for a file, whichever way the host spells it.
+#[test]
+fn a_path_in_the_project_is_written_from_there() {
+    let world = tempfile::tempdir().expect("a directory");
+    let project = top(&world);
+    fs::create_dir(world.path().join("docs")).expect("made");
+    let docs = format!("{project}/docs");
+    let from = |text: &str, cwd: &str| from_project(text, cwd, None, &project);
+    assert_eq!(from("docs/a.md", &project), "docs/a.md");
+    assert_eq!(from(&format!("{project}/docs/a.md"), &project), "docs/a.md");
+    assert_eq!(from("a.md", &docs), "docs/a.md");
+    assert_eq!(from("../docs/./a.md", &docs), "docs/a.md");
+    assert_eq!(from("/etc/hosts.new", &project), "/etc/hosts.new");
+    assert_eq!(from(&format!("{project}-other/a.md"), &project), format!("{project}-other/a.md"));
+    symlink("/etc", world.path().join("link")).expect("a link");
+    assert_eq!(from("link/a.md", &project), "/etc/a.md", "it lies elsewhere");
 }
 
 #[test]

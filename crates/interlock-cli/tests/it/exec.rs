@@ -1,0 +1,298 @@
+//! `interlock exec` as people and hosts run it: what was judged runs, once and where it was judged, and nothing else does.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use interlock_core::json::quote;
+use interlock_hosts::settings::{run_script, shell_prefix};
+use serde_json::Value;
+
+use crate::home::Home;
+use crate::serve::PROGRAM;
+use crate::{path, text};
+
+/// As Claude Code writes it around a line.
+const BEFORE: &str = "source /nowhere/snapshot.sh 2>/dev/null || true && { \\builtin unalias -- 'which'; \\builtin unset -f \
+    -- 'which'; } >/dev/null 2>&1 || true && ";
+
+/// A user with a host, installed.
+struct Agent {
+    home: Home,
+    prefix: String,
+}
+
+impl Agent {
+    fn new(host: &str) -> Agent {
+        let home = Home::new();
+        let output = home.run(&["install", host, "--yes"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let prefix = shell_prefix(path(&home.home()));
+        Agent { home, prefix }
+    }
+
+    /// What the host is answered before it runs a line, if it is let.
+    fn asks(&self, host: &str, line: &str) -> Result<Option<Value>, String> {
+        let (name, tool) = match host {
+            "gemini" => ("BeforeTool", "run_shell_command"),
+            _ => ("PreToolUse", "Bash"),
+        };
+        let cwd = path(&self.home.repo()).to_owned();
+        let event = format!(
+            r#"{{"session_id":"s","cwd":"{cwd}","hook_event_name":"{name}","tool_name":"{tool}","tool_input":{{"command":{}}},"tool_use_id":"call"}}"#,
+            quote(line)
+        );
+        let mut command = self.home.command(PROGRAM, &["hook", host]);
+        command.env("CLAUDE_CODE_SHELL_PREFIX", &self.prefix);
+        let output = self.home.feed(command, event.as_bytes());
+        if output.status.code() != Some(0) {
+            return Err(text(&output.stderr).to_owned());
+        }
+        let said = text(&output.stdout);
+        Ok((!said.is_empty()).then(|| serde_json::from_str(said).expect("JSON")))
+    }
+
+    /// The text that the host is told to run in the place of a line.
+    fn rewritten(&self, host: &str, line: &str) -> String {
+        let answer = self.asks(host, line).expect("it is let run").expect("it is rewritten");
+        let specific = &answer["hookSpecificOutput"];
+        let input = if host == "gemini" { &specific["tool_input"] } else { &specific["updatedInput"] };
+        input["command"].as_str().expect("a command").to_owned()
+    }
+
+    /// Hands a text to the shell prefix, as Claude Code does, with a file for the directory it ends in.
+    fn prefixed(&self, carried: &str) -> (Output, Option<String>) {
+        let file = self.home.file("claude-00aa-cwd");
+        let quoted = carried.replace('\'', "'\"'\"'");
+        let whole = format!("{BEFORE}eval '{quoted}' < /dev/null && pwd -P >| {}", path(&file));
+        let mut command = self.home.command(&self.prefix, &[&whole]);
+        let output = command.env("SHELL", "/bin/bash").output().expect("the prefix");
+        let ended_in = fs::read_to_string(&file).ok();
+        let _ = fs::remove_file(&file);
+        (output, ended_in)
+    }
+
+    fn made(&self, name: &str) -> PathBuf {
+        self.home.repo().join(name)
+    }
+
+    fn enforce(&self) {
+        // There is an agent once it has been heard of.
+        let _ = self.asks("claude-code", "ls");
+        self.home.enforce();
+    }
+}
+
+fn refused(output: &Output, code: &str) {
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(126), "{said}");
+    assert!(said.starts_with("interlock exec: ") && said.contains(code), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+}
+
+/// Whether the kernel can hold anything here; where it cannot, nothing that has a bound runs.
+fn holds(home: &Home) -> bool {
+    let probed = home.run(&["exec", "--probe"]);
+    assert!(probed.status.success(), "{}", text(&probed.stderr));
+    let told: Value = serde_json::from_str(text(&probed.stdout)).expect("JSON");
+    told["rung"] == "full"
+}
+
+#[test]
+fn a_person_s_command_runs_held_and_ends_as_it_ends() {
+    let home = Home::new();
+    let run = |arguments: &[&str]| home.run(&[&["exec"], arguments].concat());
+    if !holds(&home) {
+        return refused(&run(&["--", "true"]), "INTERLOCK-CONTAIN-001");
+    }
+    let output = run(&["--", "sh", "-c", "echo out; echo err >&2; : > made; exit 5"]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(5), "out\n"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("err\n") && home.repo().join("made").exists());
+    let output = run(&["--profile", "read", "-c", "cat made; echo x > other"]);
+    assert!(!output.status.success() && !home.repo().join("other").exists(), "{}", text(&output.stderr));
+    let outside = format!("echo x > {}", path(&home.file("outside")));
+    assert!(!run(&["-c", &outside]).status.success() && !home.file("outside").exists());
+    assert_eq!(run(&["-c", "kill -TERM $$"]).status.signal(), Some(15));
+    assert_eq!(run(&["--", "no-such-program"]).status.code(), Some(127));
+    refused(&run(&["--profile", "nonsense", "--", "true"]), "INTERLOCK-CONTAIN-001");
+    refused(&run(&["--ticket", "AAAABBBBCCCCDDDD", "--", "true"]), "INTERLOCK-CONTAIN-002");
+    assert_eq!(run(&[]).status.code(), Some(2));
+    let fed = home.feed(home.command(PROGRAM, &["exec", "--", "cat"]), b"fed");
+    assert_eq!(text(&fed.stdout), "fed");
+}
+
+#[test]
+fn without_a_daemon_nothing_runs() {
+    let home = Home::new();
+    fs::write(home.home(), "no directory").expect("written");
+    let output = home.run(&["exec", "-c", "echo ran > ran"]);
+    refused(&output, "INTERLOCK-CONTAIN-003");
+    assert!(!home.repo().join("ran").exists());
+}
+
+/// Observed, lines run as they would without Interlock, with or without a ticket.
+#[test]
+fn an_observed_host_s_lines_run_as_they_are() {
+    let agent = Agent::new("claude-code");
+    let (output, ended_in) = agent.prefixed("echo \"it's\"; cd ..; exit_code=3");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "it's\n"), "{}", text(&output.stderr));
+    assert_eq!(ended_in.as_deref().map(str::trim), Some(path(&agent.home.user())));
+    let carried = agent.rewritten("claude-code", "echo x > made; exit 3");
+    let (output, _) = agent.prefixed(&carried);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(agent.made("made").exists());
+    let (output, _) = agent.prefixed("kill -KILL $$");
+    assert_eq!(output.status.signal(), Some(9));
+}
+
+#[test]
+fn an_enforced_host_s_lines_run_with_their_ticket_once_and_where_they_were_judged() {
+    let agent = Agent::new("claude-code");
+    agent.enforce();
+    if !holds(&agent.home) {
+        return;
+    }
+    let carried = agent.rewritten("claude-code", "mkdir -p sub && cd sub && pwd > made");
+    let (output, ended_in) = agent.prefixed(&carried);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let sub = agent.made("sub");
+    assert_eq!(ended_in.as_deref().map(str::trim), Some(path(&sub)), "the host learns where its shell is");
+    assert!(sub.join("made").exists());
+    refused(&agent.prefixed(&carried).0, "INTERLOCK-CONTAIN-002");
+    // Another line, another place, no ticket, an agent's own ticket.
+    let carried = agent.rewritten("claude-code", "echo a > one");
+    refused(&agent.prefixed(&carried.replacen("one", "two", 1)).0, "INTERLOCK-CONTAIN-002");
+    let (_, ticket) = carried.rsplit_once('\n').expect("a ticket");
+    refused(&agent.prefixed("echo a > two").0, "INTERLOCK-CONTAIN-002");
+    refused(&agent.prefixed("echo a > two\n# interlock:AAAABBBBCCCCDDDD").0, "INTERLOCK-CONTAIN-002");
+    assert!(agent.asks("claude-code", &format!("echo a > two\n{ticket}")).is_err());
+    assert!(!agent.made("two").exists());
+    assert_eq!(agent.prefixed(&carried).0.status.code(), Some(0), "its own ticket was not spent by others");
+    assert!(agent.made("one").exists());
+}
+
+#[test]
+fn what_a_host_hands_over_in_another_form_is_not_run() {
+    let agent = Agent::new("claude-code");
+    let hand = |text: &str, own: bool| {
+        let mut command = agent.home.command(&agent.prefix, &[text]);
+        if own {
+            command.env("CLAUDE_PROJECT_DIR", "/");
+        }
+        command.output().expect("the prefix")
+    };
+    refused(&hand("echo x > made", false), "INTERLOCK-CONTAIN-002");
+    refused(&hand("source a.sh; echo x > made", true), "INTERLOCK-CONTAIN-002");
+    assert!(!agent.made("made").exists());
+    // A hook or a server of the host's own.
+    let output = hand("echo 'it'\"'\"'s' > made; exit 7", true);
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert_eq!(fs::read_to_string(agent.made("made")).expect("made"), "it's\n");
+    let more = agent.home.command(&agent.prefix, &["a", "b"]).output().expect("the prefix");
+    assert_eq!(more.status.code(), Some(126));
+}
+
+/// As Codex and Gemini CLI run a text: in a bash of their own.
+fn in_bash(agent: &Agent, host: &str, carried: &str) -> Output {
+    let whole = match host {
+        "gemini" => format!(
+            "shopt -u promptvars nullglob extglob nocaseglob dotglob; _bgpids_file=/tmp/g/bgpids.tmp\n(\n  trap 'jobs -p > \
+             \"$_bgpids_file\"' EXIT\n{carried}\n)\n__code=$?\nexit $__code"
+        ),
+        _ => carried.to_owned(),
+    };
+    agent.home.command("bash", &["-c", &whole]).output().expect("bash")
+}
+
+#[test]
+fn lines_of_codex_and_gemini_cli_go_through_the_script() {
+    for host in ["codex", "gemini"] {
+        let agent = Agent::new(host);
+        assert!(agent.asks(host, "ls").is_ok());
+        agent.home.enforce();
+        if !holds(&agent.home) {
+            return;
+        }
+        let carried = agent.rewritten(host, "echo x > made; exit 3");
+        let output = in_bash(&agent, host, &carried);
+        assert_eq!(output.status.code(), Some(3), "{host}: {}", text(&output.stderr));
+        assert!(agent.made("made").exists(), "{host}");
+        // Spent; made up; in a shell that is not bash; the script gone.
+        assert_eq!(in_bash(&agent, host, &carried).status.code(), Some(126), "{host}");
+        let script = run_script(path(&agent.home.home()));
+        let forged = carried.replace("made", "other");
+        assert_eq!(in_bash(&agent, host, &forged).status.code(), Some(126), "{host}");
+        let sh = agent.home.command("sh", &["-c", &format!(". {script} AAAABBBBCCCCDDDD; echo x > other")]);
+        assert_eq!(output_of(sh).status.code(), Some(126), "{host}");
+        assert!(!agent.made("other").exists(), "{host}");
+    }
+}
+
+fn output_of(mut command: Command) -> Output {
+    command.output().expect("it runs")
+}
+
+/// The programs in the home outlive the binary, and say what to do.
+#[test]
+fn a_host_whose_interlock_is_gone_says_so_in_one_line() {
+    let home = Home::new();
+    let binary = home.file("bin/interlock");
+    fs::create_dir_all(home.file("bin")).expect("made");
+    fs::copy(PROGRAM, &binary).expect("a copy");
+    for host in ["claude-code", "codex"] {
+        let output = output_of(home.command(path(&binary), &["install", host, "--yes"]));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    fs::remove_file(&binary).expect("removed");
+    let prefix = shell_prefix(path(&home.home()));
+    let script = run_script(path(&home.home()));
+    let line = format!(". {script} AAAABBBBCCCCDDDD || exit 126; echo x > made");
+    for command in [home.command(&prefix, &["echo x > made"]), home.command("bash", &["-c", &line])] {
+        let output = output_of(command);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(126), "{said}");
+        assert!(said.lines().count() == 1 && said.contains("Interlock is gone") && said.contains("settings"), "{said}");
+    }
+    assert!(!home.repo().join("made").exists());
+    // With the last host they go as well.
+    for host in ["claude-code", "codex"] {
+        assert!(Path::new(&prefix).exists() && Path::new(&script).exists());
+        assert!(home.run(&["uninstall", host]).status.success());
+    }
+    assert!(!home.home().join("bin").exists());
+}
+
+/// A change of settings that would take the prefix away is blocked where refusals hold.
+#[test]
+fn settings_may_not_take_the_prefix_away() {
+    let agent = Agent::new("claude-code");
+    let settings = agent.home.file(".claude/settings.json");
+    let changed = |source: &str, file: &Path, prefix: &str| {
+        let event = format!(
+            r#"{{"session_id":"s","cwd":"{}","hook_event_name":"ConfigChange","source":"{source}","file_path":"{}"}}"#,
+            path(&agent.home.repo()),
+            path(file)
+        );
+        let mut command = agent.home.command(PROGRAM, &["hook", "claude-code"]);
+        command.env("CLAUDE_CODE_SHELL_PREFIX", prefix);
+        agent.home.feed(command, event.as_bytes())
+    };
+    let local = agent.home.repo().join(".claude/settings.local.json");
+    agent.home.write("repo/.claude/settings.local.json", r#"{"env": {"CLAUDE_CODE_SHELL_PREFIX": ""}}"#);
+    assert_eq!(changed("local_settings", &local, &agent.prefix).status.code(), Some(0), "observed, nothing is blocked");
+    agent.enforce();
+    let blocked = changed("local_settings", &local, &agent.prefix);
+    assert_eq!(blocked.status.code(), Some(2), "{}", text(&blocked.stderr));
+    assert!(text(&blocked.stdout).contains(r#""decision":"block""#), "{}", text(&blocked.stdout));
+    assert_eq!(changed("local_settings", &local, "/other").status.code(), Some(0), "it was not in force");
+    assert_eq!(changed("user_settings", &settings, &agent.prefix).status.code(), Some(0), "it is there");
+    agent.home.write("repo/.claude/settings.local.json", r#"{"model": "opus"}"#);
+    assert_eq!(changed("local_settings", &local, &agent.prefix).status.code(), Some(0));
+    let project = agent.home.repo().join(".claude/settings.json");
+    assert_eq!(changed("project_settings", &project, &agent.prefix).status.code(), Some(0));
+    fs::write(&settings, "{}").expect("written");
+    assert_eq!(changed("user_settings", &settings, &agent.prefix).status.code(), Some(2));
+    assert_eq!(changed("project_settings", &project, &agent.prefix).status.code(), Some(2), "nothing else holds it");
+}
