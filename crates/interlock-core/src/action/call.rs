@@ -247,7 +247,7 @@ pub fn apply_call(
         subagent: call.subagent.clone(),
         fingerprint: facts.fingerprint,
         gist: call.gist,
-        decision: ruled.index,
+        decision: ruled.seq,
         at: ruled.at,
         left: false,
         foreign: call.foreign,
@@ -274,6 +274,6 @@ pub struct CallApplied<'a> {
     pub used: Option<&'a str>,
     /// When.
     pub at: Millis,
-    /// The entry.
-    pub index: u64,
+    /// The entry: the number among the agent's.
+    pub seq: u64,
 }
