@@ -49,7 +49,7 @@ fn asked(types: usize) -> Asked {
         created_at: 0,
         registered_by: None,
     };
-    let agent = Agent::registered(profile, Digest::of(&["token"]), AgentKind::Supervised.trust(), 0);
+    let agent = Agent::registered(profile, Digest::of(&["token"]), AgentKind::Supervised.trust());
     let step = StepNumber::new(1).expect("not zero");
     let context = ActionContext { conversation: "c".to_owned(), step, observed: None };
     let action = ActionName::parse(&format!("type_{}", types / 2));

@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
-use interlock_core::ledger::{Frontier, leaf_hash};
-use interlock_runtime::ledger::{BLOCK_LEN, Changes, SqliteStore, Store, TreeCache};
+use interlock_core::ledger::{EntryName, Frontier, leaf_hash};
+use interlock_runtime::ledger::{BLOCK_LEN, Changes, NewEntry, SqliteStore, Store, TreeCache};
 use interlock_testkit::generate::Random;
 
 const ENTRIES: u64 = 1_000_000;
@@ -21,7 +21,10 @@ fn main() {
     while frontier.size() < ENTRIES {
         let entries: Vec<Vec<u8>> =
             (frontier.size()..frontier.size() + BATCH).map(|index| format!("{index} {filler}").into_bytes()).collect();
+        let first = frontier.size() + 1;
         entries.iter().for_each(|entry| frontier.append(leaf_hash(entry)));
+        let new = (first..).zip(entries);
+        let entries = new.map(|(seq, bytes)| NewEntry { name: EntryName::of_service(seq), bytes }).collect();
         let changes = Changes { entries, frontier: frontier.clone(), ..Changes::default() };
         let mut txn = store.begin().expect("a transaction");
         txn.write(&changes).expect("written");

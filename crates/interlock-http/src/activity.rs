@@ -66,7 +66,7 @@ pub(crate) async fn of_agent(
     let agent = service.readable_agent(&parts(path)?, &headers)?;
     let asker = service.reader_of(&agent, &Credentials::read(&headers));
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
-    let cursor = query.hidden_cursor(service.gate.ledger())?;
+    let cursor = query.hidden_cursor(service.gate.ledger(), Some(&agent.profile.agent_id))?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
     let reader = Arc::clone(&service);
     let work = move |read: &mut usize| reader.agent_activity(&agent, limit, cursor, period, read);
@@ -82,7 +82,7 @@ pub(crate) async fn of_all(
     service.count_request();
     let operator = service.operator(&Credentials::read(&headers))?.only(&[Role::Admin, Role::Approver])?;
     let query = Query::read(query.as_deref(), &["limit", "cursor", "from", "to"])?;
-    let cursor = query.hidden_cursor(service.gate.ledger())?;
+    let cursor = query.hidden_cursor(service.gate.ledger(), None)?;
     let (limit, period) = (query.limit()?, Period::read(&query)?);
     let reader = Arc::clone(&service);
     let body = service.read_apart(operator.asker(), move |_| reader.all_activity(limit, cursor, period)).await?;
@@ -124,7 +124,7 @@ impl Summary {
 }
 
 impl Service {
-    /// Follows the chain of an agent's entries from its last one, or from a cursor on.
+    /// Goes back through an agent's entries, from its last one or from a cursor on.
     fn agent_activity(
         &self,
         agent: &Agent,
@@ -134,39 +134,37 @@ impl Service {
         looked_at: &mut usize,
     ) -> Result<String, Refusal> {
         let (mut rows, mut summary) = (Vec::new(), Summary::default());
-        let mut at = Some(cursor.unwrap_or(agent.last_index));
+        let id = agent.profile.agent_id.as_str();
+        let mut at = Some(cursor.unwrap_or(agent.entries)).filter(|seq| *seq > 0);
         // The first ruling of the next page, once this one is full.
         let mut next = None;
         // Without a period the totals are in the agent's row; with one they are counted on the first page.
         let counts_on = !period.is_whole() && cursor.is_none();
-        while let Some(index) = at.filter(|_| next.is_none() || counts_on) {
+        while let Some(seq) = at.filter(|_| next.is_none() || counts_on) {
             if *looked_at >= LOOKED_AT_MAX {
-                next = next.or(Some(index));
+                next = next.or(Some(seq));
                 break;
             }
             *looked_at = looked_at.saturating_add(1);
-            let own = self.read_entry(index)?.filter(|entry| entry.agent.as_deref() == Some(&agent.profile.agent_id));
-            // A cursor of another agent's pages leads to another agent's entries.
-            let entry = own.ok_or_else(|| {
-                malformed("cursor must be one that an answer gave").with_status(StatusCode::NOT_FOUND)
-            })?;
-            at = entry.previous.filter(|_| !period.is_before(entry.at));
+            let entry = self.entry_of(id, seq)?.ok_or_else(|| Refusal::of_code(Code::FaultStore))?;
+            at = Some(seq.saturating_sub(1)).filter(|before| *before > 0 && !period.is_before(entry.at));
             let told = told_by(&entry.body);
             if told.is_empty() || !period.holds(entry.at) {
                 continue;
             }
             summary.add(&told);
             if next.is_none() && fits(&rows, &told, limit) {
-                rows.extend(self.rows(&entry, index, false)?);
+                rows.extend(self.rows(&entry, false)?);
             } else {
-                next = next.or(Some(index));
+                next = next.or(Some(seq));
             }
         }
         if period.is_whole() {
             summary.counts = agent.totals;
         }
         summary.complete = period.is_whole() || at.is_none();
-        Ok(self.page(rows, next, cursor.is_none().then_some(&summary)))
+        let next = next.map(|seq| self.gate.ledger().hide_number(Some(id), seq));
+        Ok(page(rows, next, cursor.is_none().then_some(&summary)))
     }
 
     /// Goes back through all entries, from the last one, from the end of the period, or from a cursor on.
@@ -200,7 +198,7 @@ impl Service {
                 }
                 summary.add(&told);
                 if next.is_none() && fits(&rows, &told, limit) {
-                    rows.extend(self.rows(&entry, index, true)?);
+                    rows.extend(self.rows(&entry, true)?);
                 } else {
                     next = next.or(Some(index));
                 }
@@ -211,7 +209,8 @@ impl Service {
         if period.is_whole() && cursor.is_none() {
             summary = self.totals()?;
         }
-        Ok(self.page(rows, next, cursor.is_none().then_some(&summary)))
+        let next = next.map(|index| self.gate.ledger().hide_number(None, index));
+        Ok(page(rows, next, cursor.is_none().then_some(&summary)))
     }
 
     /// The totals of all agents, as their rows have them.
@@ -237,11 +236,6 @@ impl Service {
         }
     }
 
-    fn page(&self, activities: Vec<Activity>, next: Option<u64>, summary: Option<&Summary>) -> String {
-        let next_cursor = next.map(|index| self.gate.ledger().hide_index(index).to_string());
-        write(&ActivityPage { activities, next_cursor, summary: summary.map(Summary::show) })
-    }
-
     /// The index after the last entry of a period: entries are in the order of time, so halving finds it.
     fn end_of(&self, period: Period) -> Result<u64, Refusal> {
         let (mut low, mut high) = (0_u64, self.gate.ledger().size());
@@ -265,10 +259,15 @@ impl Service {
         Ok(found.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
     }
 
+    fn entry_of(&self, agent: &str, seq: u64) -> Result<Option<Entry>, Refusal> {
+        let found = self.gate.ledger().entry_of(Some(agent), seq).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        Ok(found.map(|found| found.entry))
+    }
+
     /// What an entry tells of rulings: one, or those that were counted.
-    fn rows(&self, entry: &Entry, index: u64, of_all: bool) -> Result<Vec<Activity>, Refusal> {
+    fn rows(&self, entry: &Entry, of_all: bool) -> Result<Vec<Activity>, Refusal> {
         if let Some(ruled) = entry.body.ruled() {
-            return self.row(entry, index, ruled, of_all).map(|row| vec![row]);
+            return self.row(entry, ruled, of_all).map(|row| vec![row]);
         }
         let Some(repeated) = entry.body.repeated() else { return Ok(Vec::new()) };
         let agent = entry.agent.as_deref().filter(|_| of_all);
@@ -293,12 +292,13 @@ impl Service {
         Ok(repeated.rulings().map(row).collect())
     }
 
-    fn row(&self, entry: &Entry, index: u64, ruled: &Ruled, of_all: bool) -> Result<Activity, Refusal> {
+    fn row(&self, entry: &Entry, ruled: &Ruled, of_all: bool) -> Result<Activity, Refusal> {
         let facts = ruled.facts.as_ref();
         let verification = ruled.ruling.verification.as_ref();
         let agent = entry.agent.as_deref().filter(|_| of_all);
-        let report = self.gate.ledger().execution(index).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        let report = report.map(|report| self.read_entry(report)).transpose()?.flatten();
+        let (whose, decision) = (entry.agent.as_deref().unwrap_or_default(), entry.agent_seq.unwrap_or_default());
+        let report = self.gate.ledger().execution(whose, decision).map_err(|_| Refusal::of_code(Code::FaultStore))?;
+        let report = report.map(|report| self.entry_of(whose, report)).transpose()?.flatten();
         let execution = match report.as_ref().map(|report| (report.at, &report.body)) {
             Some((at, EntryBody::Executed(executed))) => Some(shown(executed, at)),
             Some(_) | None => None,
@@ -323,6 +323,10 @@ impl Service {
             repeats: None,
         })
     }
+}
+
+fn page(activities: Vec<Activity>, next_cursor: Option<String>, summary: Option<&Summary>) -> String {
+    write(&ActivityPage { activities, next_cursor, summary: summary.map(Summary::show) })
 }
 
 /// The rulings an entry tells of.

@@ -69,7 +69,7 @@ pub(crate) async fn approvals(
                 .ok_or_else(|| malformed("status must be pending, approved, denied, expired or all"))?,
         ),
     };
-    let (limit, before) = (query.limit()?, query.hidden_cursor(service.gate.ledger())?);
+    let (limit, before) = (query.limit()?, query.hidden_cursor(service.gate.ledger(), None)?);
     let asker = match (&reader, &agent) {
         (Reader::Operator(operator), _) => operator.asker(),
         (Reader::Agent, Some(agent)) => Asker::Agent(agent.clone()),
@@ -370,7 +370,7 @@ impl Service {
             let page = ledger.tickets(&query, limit).map_err(|_| Refusal::of_code(Code::FaultStore))?;
             let full = page.len() == limit;
             let now = ledger.now();
-            for ticket in page {
+            for (number, ticket) in page {
                 looked_at = looked_at.saturating_add(1);
                 let reading = self.reading_of(&ticket, reader)?;
                 let wanted = reading.filter(|_| status.is_none_or(|status| ticket.status(now) == status));
@@ -378,7 +378,7 @@ impl Service {
                     next = query.before;
                     break 'pages;
                 }
-                query.before = Some(ticket.opened);
+                query.before = Some(number);
                 if let Some(reading) = wanted {
                     shown.push(self.show_ticket(&ticket, reading)?);
                 }
@@ -387,7 +387,7 @@ impl Service {
                 break;
             }
         }
-        let next_cursor = next.map(|index| ledger.hide_index(index).to_string());
+        let next_cursor = next.map(|number| ledger.hide_number(None, number));
         Ok(wire::write(&wire::TicketPage { approvals: shown, next_cursor }))
     }
 

@@ -97,7 +97,8 @@ impl Service {
         // What could not be spent now is not attested either, whatever a person said before.
         let spendable = ticket.check_spendable(&agent, self.gate.bundle().digest(), ledger.now()).is_ok();
         let Some(granted) = ticket.resolution.as_ref().filter(|_| spendable) else { return Ok(None) };
-        let read = |index| ledger.recorded(index).ok().flatten().ok_or_else(|| Refusal::of_code(Code::FaultStore));
+        let read =
+            |seq| ledger.recorded(&ticket.agent, seq).ok().flatten().ok_or_else(|| Refusal::of_code(Code::FaultStore));
         let ruled = read(ticket.opened)?;
         if !ruled.entry.body.ruled().is_some_and(is_due_once_granted) {
             return Ok(None);
@@ -111,8 +112,12 @@ impl Service {
 
     fn try_attest(&self, recorded: &Recorded, asked: &AnswerContext<'_>) -> Option<String> {
         let keys = self.attestation.get()?;
-        let previous = match recorded.entry.previous {
-            Some(index) => Some(leaf_hash(&long(|| self.gate.ledger().entry(index)).ok()??)),
+        let entry = &recorded.entry;
+        let previous = match entry.agent_seq?.checked_sub(1).filter(|before| *before > 0) {
+            Some(before) => {
+                let before = long(|| self.gate.ledger().entry_of(entry.agent.as_deref(), before)).ok()??;
+                Some(leaf_hash(&before.bytes))
+            }
             None => None,
         };
         let corrected = corrected_action(recorded, asked).and_then(|action| fingerprint_of(&action));

@@ -114,7 +114,7 @@ impl Service {
             ToProve::Decision(id) => {
                 let found = ledger.ruling(&id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
                 let missing = || malformed("there is no such decision").with_status(StatusCode::NOT_FOUND);
-                let (index, _) = found.ok_or_else(missing)?;
+                let index = found.ok_or_else(missing)?.place;
                 ledger.with_reader(|reader| prove_entry(&mut tree, reader, signed, index, size))
             }
             ToProve::Continuation(old) => {

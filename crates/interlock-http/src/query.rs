@@ -70,12 +70,12 @@ impl Query {
         self.number("cursor").map_err(|_| malformed("cursor must be one that an answer gave"))
     }
 
-    /// An index that an answer gave as `next_cursor`, hidden.
-    pub(crate) fn hidden_cursor(&self, ledger: &Ledger) -> Result<Option<u64>, Refusal> {
+    /// A number that an answer gave as `next_cursor`, hidden; one about an agent leads on with that agent alone.
+    pub(crate) fn hidden_cursor(&self, ledger: &Ledger, agent: Option<&str>) -> Result<Option<u64>, Refusal> {
         let Some(text) = self.text("cursor") else { return Ok(None) };
         let refused = || malformed("cursor must be one that an answer gave");
         let shaped = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let found = ledger.find_index(text).map(Some);
+        let found = ledger.find_number(agent, text).map(Some);
         found.ok_or_else(|| if shaped { refused().with_status(StatusCode::NOT_FOUND) } else { refused() })
     }
 

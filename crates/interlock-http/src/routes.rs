@@ -156,7 +156,7 @@ async fn register(State(service): State<Arc<Service>>, request: Request) -> Answ
         return Err(Refusal::of_code(Code::FaultInternal));
     };
     let AgentRegistered { profile, token: digest, trust_level } = (**registered).clone();
-    let agent = Agent::registered(profile, digest, trust_level, 0);
+    let agent = Agent::registered(profile, digest, trust_level);
     service.note(|note| note.agent_id = Some(agent.profile.agent_id.clone()));
     Ok(json(StatusCode::CREATED, write(&answer::agent(&agent, Some(&token)))))
 }

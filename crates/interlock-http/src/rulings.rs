@@ -81,7 +81,7 @@ impl Service {
     async fn try_rule(&self, admission: &mut Admission, path: &RulingPath, request: Request) -> Answered {
         let credentials = Credentials::read(request.headers());
         let agent = self.admit(admission, &path.id, &credentials).await?;
-        let opened_at = self.gate.ledger().size();
+        let opened_at = agent.entries;
         let arrived = self.receive(admission, &agent, &credentials, request).await;
         let arrived = match arrived {
             Ok(arrived) => arrived,

@@ -7,16 +7,14 @@ use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use interlock_core::action::{Actor, Agent, Facts, Mode};
 use interlock_core::json::{self, Json, Limits, RawJson, Value, nfc};
-use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body as EntryBody, Entry, Role, Ruled, RunSteered, Steer,
-};
+use interlock_core::ledger::{AllowanceGiven, AllowanceTaken, Body as EntryBody, Role, Ruled, RunSteered, Steer};
 use interlock_core::rule::CommandPattern;
 use interlock_core::workflow::{Allowance, Workflow};
 use interlock_core::{Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
 use interlock_runtime::coding_agents::{agent_id, profile};
-use interlock_runtime::ledger::{Answer, Command, Enrolment, RunChange};
+use interlock_runtime::ledger::{Answer, Command, Enrolment, FoundEntry, RunChange};
 use interlock_wire::{self as wire, write};
 
 use crate::Service;
@@ -214,19 +212,16 @@ pub(crate) async fn refusals(
             let agent = service.find_run(&id)?;
             let ledger = service.gate.ledger();
             let mut shown = Vec::new();
-            let (mut at, mut passed) = (Some(agent.last_index), 0_u64);
-            for _ in 0..LOOKED_AT_MAX {
-                let Some(index) = at else { break };
-                let Some(bytes) = ledger.entry(index).map_err(fault)? else { break };
-                let Ok(entry) = Entry::from_bytes(&bytes) else { break };
-                at = entry.previous;
+            let (whose, mut passed) = (agent.profile.agent_id.as_str(), 0_u64);
+            for seq in (1..=agent.entries).rev().take(LOOKED_AT_MAX) {
+                let Some(FoundEntry { entry, .. }) = ledger.entry_of(Some(whose), seq).map_err(fault)? else { break };
                 let Some(ruled) = entry.body.ruled() else { continue };
                 if ruled.ruling.decision.lets_run() {
                     passed = passed.saturating_add(1);
                     continue;
                 }
                 if shown.len() < limit {
-                    let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+                    let kept = ledger.text(whose, seq).map_err(fault)?;
                     shown.push(shown_call(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())));
                 }
             }
@@ -247,11 +242,12 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
             let fault = |_| Refusal::of_code(Code::FaultStore);
             let ledger = service.gate.ledger();
             let unknown = || Refusal::new(Code::ExecutionUnknown, "there is no such decision");
-            let (index, entry) = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
+            let FoundEntry { entry, .. } = ledger.ruling(&id).map_err(fault)?.ok_or_else(unknown)?;
             let agent = entry.agent.as_deref().ok_or_else(unknown)?;
             let agent = service.find_agent(agent)?.ok_or_else(unknown)?;
             let ruled = entry.body.ruled().ok_or_else(unknown)?;
-            let kept = ledger.text(&agent.profile.agent_id, index).map_err(fault)?;
+            let seq = entry.agent_seq.ok_or_else(unknown)?;
+            let kept = ledger.text(&agent.profile.agent_id, seq).map_err(fault)?;
             Ok(write(&wire::CallDecision {
                 agent_id: agent.profile.agent_id.clone(),
                 agent_name: agent.profile.name.clone(),
@@ -475,7 +471,8 @@ impl Service {
 
     fn ruled_call(&self, agent: &Agent, decision_id: &str) -> Result<Ruled, Refusal> {
         let found = self.gate.ledger().ruling(decision_id).map_err(|_| Refusal::of_code(Code::FaultStore))?;
-        let entry = found.map(|(_, entry)| entry).filter(|entry| entry.agent.as_ref() == Some(&agent.profile.agent_id));
+        let entry =
+            found.map(|found| found.entry).filter(|entry| entry.agent.as_ref() == Some(&agent.profile.agent_id));
         let ruled = entry.and_then(|entry| entry.body.into_ruled());
         let ruled = ruled.filter(|ruled| ruled.facts.as_ref().is_some_and(|facts| facts.call.is_some()));
         ruled.ok_or_else(|| Refusal::of_code(Code::ExecutionUnknown))

@@ -39,7 +39,8 @@ pub(crate) async fn workflows(
             let full = page.len() > limit;
             page.truncate(limit);
             let next_cursor = page.last().filter(|_| full).map(|head| head.id.clone());
-            Ok(write(&WorkflowPage { workflows: page.iter().map(shown).collect(), next_cursor }))
+            let workflows = page.iter().map(|head| service.shown(head)).collect::<Result<Vec<_>, Refusal>>()?;
+            Ok(write(&WorkflowPage { workflows, next_cursor }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -57,7 +58,7 @@ pub(crate) async fn workflow(State(service): State<Arc<Service>>, path: Parts<St
             let findings = service.gate.findings(&workflow).ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
             let findings = Some(findings.iter().map(finding).collect());
             let workflow = Some(RawJson::written(workflow.text().to_owned()));
-            Ok(write(&RegisteredWorkflow { findings, workflow, ..shown(&head) }))
+            Ok(write(&RegisteredWorkflow { findings, workflow, ..service.shown(&head)? }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
@@ -81,9 +82,9 @@ pub(crate) async fn register(State(service): State<Arc<Service>>, request: Reque
     let EntryBody::WorkflowRegistered(registered) = &recorded.entry.body else {
         return Err(Refusal::of_code(Code::FaultInternal));
     };
-    let head = WorkflowHead::of(registered, &workflow, recorded.entry.at, recorded.index);
+    let head = WorkflowHead::of(registered, &workflow, recorded.entry.at, 0);
     let status = if recorded.replayed { StatusCode::OK } else { StatusCode::CREATED };
-    Ok(json(status, write(&shown(&head))))
+    Ok(json(status, write(&shown(&head, recorded.index))))
 }
 
 /// A workflow as a request has it, or the first problem with it.
@@ -102,6 +103,12 @@ pub(crate) fn unknown_workflow() -> Refusal {
 }
 
 impl Service {
+    fn shown(&self, head: &WorkflowHead) -> Result<RegisteredWorkflow, Refusal> {
+        let found = self.gate.ledger().entry_of(None, head.entry).ok().flatten();
+        let found = found.ok_or_else(|| Refusal::of_code(Code::FaultStore))?;
+        Ok(shown(head, found.place))
+    }
+
     /// Whether there is a workflow under an id that a run can be started with.
     pub(crate) fn check_registered(&self, id: &str) -> Result<(), Refusal> {
         // No id is longer; what is, is not looked up.
@@ -123,7 +130,8 @@ impl Service {
     }
 }
 
-fn shown(head: &WorkflowHead) -> RegisteredWorkflow {
+/// A workflow as it is told; its entry by its place in the tree, by which a proof is asked for.
+fn shown(head: &WorkflowHead, place: u64) -> RegisteredWorkflow {
     RegisteredWorkflow {
         id: head.id.clone(),
         version: head.version,
@@ -132,7 +140,7 @@ fn shown(head: &WorkflowHead) -> RegisteredWorkflow {
         states: head.states,
         registered_at: time(head.registered_at),
         registered_by: head.by.name.clone(),
-        entry: head.entry,
+        entry: place,
         findings: None,
         workflow: None,
     }

@@ -8,7 +8,6 @@ use interlock_core::Digest;
 use interlock_core::action::{CallEvidence, Engine, Evidence, Facts, PhaseEvidence};
 use interlock_core::bundle::Bundle;
 use interlock_core::call::Call;
-use interlock_core::ledger::Entry;
 use interlock_core::places::{is_beneath, is_within};
 use interlock_core::rule::CommandPattern;
 use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
@@ -55,9 +54,8 @@ impl Gate {
         if let Some(workflow) = self.known_workflow(position.workflow) {
             return Ok(Standing { run, workflow: Some(workflow) });
         }
-        let bytes = self.ledger().entry(position.started)?;
-        let entry = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok());
-        let started = entry.as_ref().and_then(|entry| entry.body.started());
+        let found = self.ledger().entry_of(Some(agent), position.started)?;
+        let started = found.as_ref().and_then(|found| found.entry.body.started());
         let workflow = started.and_then(|started| Workflow::from_text(&started.workflow).ok()).map(Arc::new);
         if let Some(workflow) = &workflow {
             self.remember_workflow(Arc::clone(workflow));

@@ -105,7 +105,7 @@ impl ToolDoor {
     fn judged_by(&self, ticket: &str) -> Result<(String, Entry), DoorFault> {
         let unknown = || DoorFault::Refused(Code::ContainTicket);
         let decision_id = self.gate.ledger().decision_of(ticket).ok_or_else(unknown)?;
-        let (_, entry) = self.gate.ledger().ruling(&decision_id)?.ok_or_else(unknown)?;
+        let entry = self.gate.ledger().ruling(&decision_id)?.ok_or_else(unknown)?.entry;
         Ok((decision_id, entry))
     }
 

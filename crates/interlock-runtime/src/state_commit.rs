@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 
 use interlock_core::json::BYTES_MAX;
-use interlock_core::ledger::{Body, StateIntent, StateOutcome};
+use interlock_core::ledger::{Body, EntryName, EntryRef, StateIntent, StateOutcome};
 use interlock_core::state::{StateText, decision};
 use interlock_core::{Code, Denial, Digest};
 
@@ -49,12 +49,12 @@ pub fn commit_recorded(
     let (before, after) = (prepared.transition().current().digest(), prepared.transition().proposed().digest());
     let intent =
         StateIntent { guard: guard.to_owned(), path: path.to_owned(), current: before, proposed: after, first: false };
-    let (index, first) = match ledger.submit_and_wait(Command::BeginState(intent)) {
+    let (begun, first) = match ledger.submit_and_wait(Command::BeginState(intent)) {
         Answer::Recorded(recorded) => {
             let Body::StateIntent(intent) = &recorded.entry.body else {
                 return Err(CommitRefusal::Fault(Code::FaultInternal));
             };
-            (recorded.index, intent.first)
+            (recorded.entry.agent_seq.unwrap_or_default(), intent.first)
         }
         Answer::Blocked(denial) => return Err(CommitRefusal::Blocked(*denial)),
         Answer::Refused(code) | Answer::Fault(code) => return Err(CommitRefusal::Fault(code)),
@@ -70,7 +70,7 @@ pub fn commit_recorded(
         Ok(_) => true,
         Err(denial) => denial.code == Code::StateWrite && file_digest(path).is_ok_and(|digest| digest == Some(after)),
     };
-    let outcome = StateOutcome { intent: index, path: path.to_owned(), committed: holds };
+    let outcome = StateOutcome { intent: of_service(begun), path: path.to_owned(), committed: holds };
     if !matches!(ledger.submit_and_wait(Command::EndState(outcome)), Answer::Recorded(_)) {
         return Err(CommitRefusal::Unsettled);
     }
@@ -84,12 +84,16 @@ pub fn settle_open_commits(ledger: &Ledger) -> Result<usize, StoreFault> {
     for (path, intent) in &open {
         let digest = file_digest(path).map_err(|error| StoreFault::while_doing(path.clone(), error))?;
         let committed = digest == Some(intent.proposed);
-        let outcome = StateOutcome { intent: intent.index, path: path.clone(), committed };
+        let outcome = StateOutcome { intent: of_service(intent.seq), path: path.clone(), committed };
         if !matches!(ledger.submit_and_wait(Command::EndState(outcome)), Answer::Recorded(_)) {
             return Err(StoreFault::new("the outcome of a state commit could not be recorded"));
         }
     }
     Ok(open.len())
+}
+
+fn of_service(seq: u64) -> EntryRef {
+    EntryRef::Named(EntryName::of_service(seq))
 }
 
 /// The SHA-256 of a file; `None` if there is none. What is no regular file holds no state, and may not end.

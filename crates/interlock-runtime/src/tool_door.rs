@@ -346,7 +346,6 @@ impl ToolDoor {
         let step = StepNumber::new(1).ok_or(DoorFault::Refused(Code::FaultInternal))?;
         let context = ActionContext { conversation: origin.session.to_owned(), step, observed: None };
         let mut facts = Facts::new(Door::Call, ActionName::parse(&call.tool), call.fingerprint(), context);
-        facts.opened_at = self.gate.ledger().size();
         // Another event asks about the same call, and that one counts.
         facts.dry_run = echo;
         facts.call = Some(Box::new(CallFacts {

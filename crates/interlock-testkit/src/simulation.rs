@@ -23,8 +23,8 @@ use interlock_core::ledger::{
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::ledger::{
-    AgentChange, Answer, Changes, Command, Execution, KeptAnswer, Left, MemoryStore, Reader, Request, RuleCommand,
-    State, Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
+    AgentChange, Answer, Changes, Command, Execution, KeptAnswer, Left, MemoryStore, Outgoing, Reader, Request,
+    RuleCommand, State, Store, StoreFault, TicketQuery, TrustRequest, Txn, recover, replay, run_batch, verify,
 };
 
 use self::coding::{CODER_HOUR_MAX, CODERS, Coding, Runs};
@@ -121,6 +121,11 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.entry(index)
     }
 
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault> {
+        step(self.plan, false)?;
+        self.inner.entry_of(agent, seq)
+    }
+
     fn head(&mut self, path: &str) -> Result<Option<interlock_core::ledger::StateHead>, StoreFault> {
         step(self.plan, false)?;
         self.inner.head(path)
@@ -131,9 +136,9 @@ impl Txn for SimulatedTxn<'_> {
         self.inner.ticket(id)
     }
 
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
         step(self.plan, false)?;
-        self.inner.execution(decision)
+        self.inner.execution(agent, decision)
     }
 
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
@@ -253,7 +258,7 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
     let rows = readers.each_mut().map(|reader| {
         let mut rows = reader.rows().expect("rows");
         rows.agents.sort_by(|left, right| left.profile.agent_id.cmp(&right.profile.agent_id));
-        rows.tickets.sort_by_key(|ticket| ticket.opened);
+        rows.tickets.sort_by(|left, right| left.approval_id.cmp(&right.approval_id));
         rows.executions.sort_unstable();
         rows.tokens.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         rows.conversations.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
@@ -262,7 +267,14 @@ pub fn compare(seed: u64, batches: usize, reopen: &mut dyn FnMut() -> Box<dyn St
         format!("{rows:?}")
     });
     let texts = readers.each_mut().map(|reader| reader.texts(("", 0), usize::MAX).expect("texts"));
-    let outboxes = readers.each_mut().map(|reader| reader.events(0, usize::MAX).expect("events"));
+    let lists = readers.each_mut().map(|reader| {
+        let tickets = reader.tickets(&TicketQuery::default(), usize::MAX).expect("tickets");
+        tickets.into_iter().map(|(_, ticket)| ticket.approval_id).collect::<Vec<_>>()
+    });
+    if lists[0] != lists[1] {
+        return Err("tickets come in another order".to_owned());
+    }
+    let outboxes = readers.each_mut().map(|reader| reader.events(("", 0), usize::MAX).expect("events"));
     if texts[0] != texts[1] || outboxes[0] != outboxes[1] {
         return Err("texts or events differ".to_owned());
     }
@@ -428,7 +440,7 @@ impl World {
         let tickets = Reader::tickets(&mut reader, &TicketQuery::default(), 12).expect("tickets");
         let number = self.random.below(AGENTS);
         let agent = agent_id(number);
-        let ticket = if tickets.is_empty() { None } else { Some(self.random.pick(&tickets).clone()) };
+        let ticket = if tickets.is_empty() { None } else { Some(self.random.pick(&tickets).1.clone()) };
         match self.random.below(16) {
             12 => {
                 let number = self.random.below(3);
@@ -456,8 +468,8 @@ impl World {
                 Command::Change { agent, change }
             }
             15 => {
-                let waiting = Reader::events(&mut reader, 0, 3).expect("events");
-                Command::Delivered(waiting.into_iter().map(|event| event.id).collect())
+                let waiting = Reader::events(&mut reader, ("", 0), 3).expect("events");
+                Command::Delivered(waiting.iter().map(Outgoing::name).collect())
             }
             0..=4 => {
                 // Some decide with a key, which may have been revoked or never made.
@@ -518,8 +530,9 @@ impl World {
         let fingerprint = Digest::of(&[action, &self.random.below(6).to_string()]);
         let context = ActionContext { conversation, step, observed: None };
         let mut facts = Facts::new(Door::Verify, ActionName::parse(action), fingerprint, context);
-        facts.opened_at =
-            self.state.frontier.size().saturating_sub(u64::try_from(self.random.below(6)).expect("small"));
+        let known = Reader::agent(&mut self.store.inner.clone(), &agent_id(number)).expect("an agent");
+        let entries = known.map_or(0, |agent| agent.entries);
+        facts.opened_at = entries.saturating_sub(u64::try_from(self.random.below(4)).expect("small"));
         facts.dry_run = self.random.one_in(15);
         facts.usage = Usage { cost_usd: UsdMicros(*self.random.pick(&[0, 0, 30_000])), tokens: 0 };
         let tools = ["send_email", "file_delete"];

@@ -53,9 +53,18 @@ named! {
         .always("format", "The form of the entry.", integer().min(1))
         .always("rules", "The revision of the rules it was decided by.", integer().min(1))
         .always("kind", "", EntryKind)
-        .maybe("agent", "The agent it is about; absent if it is about none.", AgentId)
-        .maybe("agent_seq", "The how manieth entry of that agent it is, from 1, without gaps.", integer().min(1))
-        .maybe("previous", "The index of that agent's entry before it; absent on its first.", of::<u64>())
+        .maybe("agent", "The agent it is about; absent if it is about none, but about the service.", AgentId)
+        .maybe(
+            "agent_seq",
+            "The how manieth entry of that agent, or of the service, it is: from 1, without gaps. Entries of the service \
+             before format 6 do not say.",
+            integer().min(1),
+        )
+        .maybe(
+            "previous",
+            "Before format 6 only: the index of that agent's entry before it; absent on its first.",
+            of::<u64>(),
+        )
         .always("at", "When, in milliseconds since 1970.", of::<u64>())
         .always(
             "body",

@@ -130,10 +130,8 @@ pub struct Agent {
     pub status: AgentStatus,
     /// How far it is trusted.
     pub trust: Trust,
-    /// How many entries it has.
+    /// How many entries it has, which is the number of its last one.
     pub entries: u64,
-    /// The index of its last entry.
-    pub last_index: u64,
     /// The time of its last entry.
     pub last_at: Millis,
     /// What it has spent.
@@ -156,19 +154,18 @@ pub struct Agent {
 pub struct TrustCost {
     /// The decision.
     pub decision_id: String,
-    /// The entry by which it counted.
+    /// The entry by which it counted: the number among the agent's.
     pub entry: u64,
 }
 
 impl Agent {
-    /// An agent as it is right after its registration, which is entry `index`.
-    pub fn registered(profile: Profile, token: Digest, trust: Trust, index: u64) -> Agent {
+    /// An agent as it is right after its registration.
+    pub fn registered(profile: Profile, token: Digest, trust: Trust) -> Agent {
         Agent {
             token,
             status: AgentStatus::Active,
             trust,
             entries: 1,
-            last_index: index,
             last_at: profile.created_at,
             spent: Spent::default(),
             mode: Mode::Enforce,

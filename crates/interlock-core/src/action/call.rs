@@ -262,7 +262,7 @@ pub fn apply_call(
         subagent: call.subagent.clone(),
         fingerprint: facts.fingerprint,
         gist: call.gist,
-        decision: ruled.index,
+        decision: ruled.seq,
         at: ruled.at,
         left: false,
         foreign: call.foreign,
@@ -289,8 +289,8 @@ pub struct CallApplied<'a> {
     pub used: Option<&'a str>,
     /// When.
     pub at: Millis,
-    /// The entry.
-    pub index: u64,
+    /// The entry: the number among the agent's.
+    pub seq: u64,
     /// The id of the decision.
     pub decision_id: &'a str,
     /// What a command of it is held to.

@@ -22,7 +22,7 @@ const RISES_LEN: usize = 8;
 pub struct Conversation {
     /// One bit for each taken step.
     taken: u64,
-    /// The last times the highest step rose: the step, and the ledger's size before the entry that raised it.
+    /// The last times the highest step rose: the step, and how many entries the agent had before the one that raised it.
     rises: Vec<(u64, u64)>,
     /// The last action, and how often it was done in a row.
     last: Option<(Digest, u32)>,
@@ -36,8 +36,8 @@ impl Conversation {
         u64::from(u64::BITS.saturating_sub(self.taken.leading_zeros())).saturating_sub(1)
     }
 
-    /// Whether a step may still be taken by a request that was opened when the ledger had `opened_at` entries. A lower
-    /// step than the head is free only if it was on its way before the head passed it.
+    /// Whether a step may still be taken by a request that was opened when the agent had `opened_at` entries. A lower step
+    /// than the head is free only if it was on its way before the head passed it.
     pub(super) fn is_free(&self, step: StepNumber, opened_at: u64) -> bool {
         let Some(bit) = bit_of(step) else { return false };
         if self.taken & bit != 0 {
@@ -49,7 +49,7 @@ impl Conversation {
         let passed = self.rises.iter().find(|(risen, _)| *risen > step.get());
         // With the first remembered rise already above the step, an earlier one may be forgotten.
         let known = self.rises.len() < RISES_LEN || self.rises.first().is_some_and(|(first, _)| *first < step.get());
-        known && passed.is_some_and(|(_, index)| *index >= opened_at)
+        known && passed.is_some_and(|(_, entries)| *entries >= opened_at)
     }
 
     /// How often an action would have been done in a row if it were done now.
@@ -65,19 +65,27 @@ impl Conversation {
         self.window.iter().filter(|known| **known == on_state).count().saturating_add(1)
     }
 
-    /// Takes a step: `index` is the ledger's size before the entry, `ran` the fingerprint with its state if it runs.
-    pub(crate) fn take(&mut self, step: StepNumber, fingerprint: Digest, ran: Option<Digest>, index: u64) {
+    /// Takes a step: `entries` is how many the agent had before this one, `ran` the fingerprint with its state if it runs.
+    pub(crate) fn take(&mut self, step: StepNumber, fingerprint: Digest, ran: Option<Digest>, entries: u64) {
         if step.get() > self.head() {
             if self.rises.len() >= RISES_LEN {
                 self.rises.remove(0);
             }
-            self.rises.push((step.get(), index));
+            self.rises.push((step.get(), entries));
         }
         self.taken |= bit_of(step).unwrap_or(0);
         self.last = Some((fingerprint, self.repeats_with(fingerprint)));
         if let Some(ran) = ran {
             self.ran(ran);
         }
+    }
+
+    /// The same with other numbers for the entries that raised the highest step: rows of older stores have places in the
+    /// tree there.
+    #[must_use]
+    pub fn renumbered(mut self, mut entries_before: impl FnMut(u64) -> u64) -> Conversation {
+        self.rises.iter_mut().for_each(|(_, entries)| *entries = entries_before(*entries));
+        self
     }
 
     /// An action runs in a state: at once, or once a person agreed.
@@ -112,8 +120,8 @@ mod tests {
 
     fn taken(steps: &[(u64, u64)]) -> Conversation {
         let mut conversation = Conversation::default();
-        for (number, index) in steps {
-            conversation.take(step(*number), Digest::of(&["a"]), None, *index);
+        for (number, entries) in steps {
+            conversation.take(step(*number), Digest::of(&["a"]), None, *entries);
         }
         conversation
     }

@@ -464,7 +464,7 @@ mod tests {
             created_at: 0,
             registered_by: None,
         };
-        let agent = Agent::registered(profile, Digest::of(&["t"]), Trust::Supervised, 0);
+        let agent = Agent::registered(profile, Digest::of(&["t"]), Trust::Supervised);
         let context = ActionContext { conversation: "c".to_owned(), step: StepNumber::new(1)?, observed: None };
         let facts = Facts::new(Door::Verify, ActionName::parse(action), Digest::of(&["a"]), context);
         let (checks, matched) = (Vec::new(), Vec::new());

@@ -152,7 +152,7 @@ pub struct Facts {
     /// Tenths of the informational risk score; of the tools door only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tenths: Option<u8>,
-    /// How many entries the ledger had when the request came in.
+    /// How many entries the agent had when the request came in; before the sixth format of entries, how many the ledger had.
     pub opened_at: u64,
     /// The call; of the call door only.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -83,7 +83,7 @@ pub struct Ticket {
     pub approval_id: String,
     /// Whose it is.
     pub agent: String,
-    /// The entry that opened it.
+    /// The entry that opened it: the number among the agent's.
     pub opened: u64,
     /// When.
     pub opened_at: Millis,
@@ -202,7 +202,8 @@ pub struct Merits {
     pub since: Millis,
     /// There are more than were looked at.
     pub cut: bool,
-    /// The last entry that was looked at.
+    /// The last entry that was looked at: the number among the agent's; before the sixth format of entries, its place in the
+    /// tree.
     pub through: u64,
 }
 
@@ -216,7 +217,7 @@ pub struct Resolution {
     pub by: Actor,
     /// When.
     pub at: Millis,
-    /// The entry that says so.
+    /// The entry that says so: the number among the agent's.
     pub entry: u64,
     /// Why.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::entry_ref::{EntryName, EntryRef, NAMES_SINCE};
 use super::exec_entry::{ExecEnded, ExecStarted};
 use super::refusals::RefusalsRepeated;
 use super::run_entry::{
@@ -36,13 +37,14 @@ pub struct Entry {
     pub rules: u32,
     /// What kind of event it is; says the same as the body.
     pub kind: EntryKind,
-    /// The agent it is about.
+    /// The agent it is about; none is the service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Its number among that agent's entries, from 1, without gaps.
+    /// Its number among the entries of that agent, or of the service, from 1, without gaps. Before the sixth format those
+    /// of the service have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_seq: Option<u64>,
-    /// The index of that agent's entry before it.
+    /// The place in the tree of that agent's entry before it, before the sixth format.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<u64>,
     /// When.
@@ -303,8 +305,8 @@ pub struct StateIntent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StateOutcome {
-    /// The index of the intent.
-    pub intent: u64,
+    /// The intent.
+    pub intent: EntryRef,
     /// The file, as it was named.
     pub path: String,
     /// Whether the file holds the proposed state.
@@ -342,7 +344,7 @@ pub struct ApprovalResolved {
     /// The ticket.
     pub approval_id: String,
     /// The entry that opened it.
-    pub opened: u64,
+    pub opened: EntryRef,
     /// Yes or no.
     pub verdict: Verdict,
     /// Who.
@@ -363,7 +365,7 @@ pub struct Executed {
     /// The decision that let it run.
     pub decision_id: String,
     /// Its entry.
-    pub decision: u64,
+    pub decision: EntryRef,
     /// The ticket that was spent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
@@ -539,16 +541,27 @@ impl std::error::Error for EntryError {}
 
 impl Entry {
     /// An entry of this version.
-    pub fn new(agent: Option<(&str, u64, Option<u64>)>, at: Millis, body: Body) -> Entry {
-        Entry {
-            format: FORMAT,
-            rules: RULES,
-            kind: body.kind(),
-            agent: agent.map(|(id, _, _)| id.to_owned()),
-            agent_seq: agent.map(|(_, seq, _)| seq),
-            previous: agent.and_then(|(_, _, previous)| previous),
-            at,
-            body,
+    pub fn new(name: EntryName, at: Millis, body: Body) -> Entry {
+        let EntryName { agent, seq } = name;
+        Entry { format: FORMAT, rules: RULES, kind: body.kind(), agent, agent_seq: Some(seq), previous: None, at, body }
+    }
+
+    /// The number of an entry that this one names, among those of the same agent or of the service; none if it names
+    /// anything else. `seq_at` finds numbers by places in the tree, which only formats before the sixth speak of.
+    pub fn seq_of(&self, named: &EntryRef, seq_at: impl FnOnce(Option<&str>, u64) -> Option<u64>) -> Option<u64> {
+        let is_named = self.format >= NAMES_SINCE;
+        match named {
+            EntryRef::Named(name) => Some(name.seq).filter(|_| is_named && name.agent == self.agent),
+            EntryRef::At(place) if !is_named => seq_at(self.agent.as_deref(), *place),
+            EntryRef::At(_) => None,
+        }
+    }
+
+    /// Whether an entry speaks of the one with this name, which stands at this place in the tree.
+    pub fn speaks_of(&self, named: &EntryRef, name: &EntryName, place: u64) -> bool {
+        match named {
+            EntryRef::Named(named) => self.format >= NAMES_SINCE && named == name,
+            EntryRef::At(at) => self.format < NAMES_SINCE && *at == place && self.agent == name.agent,
         }
     }
 

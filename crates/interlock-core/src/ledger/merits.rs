@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::{Body, Entry, Ruled};
+use super::entry_ref::{EntryName, EntryRef};
 use crate::action::{Decision, Merits, Risk, Verdict};
 use crate::code::Code;
 use crate::digest::Digest;
@@ -18,16 +19,18 @@ pub struct MeritsCount {
     merits: Merits,
     different: BTreeSet<Digest>,
     /// Tickets that were approved: the rulings that opened them are met later.
-    granted: BTreeSet<u64>,
+    granted: BTreeSet<EntryRef>,
     /// Executions that were reported, by the ruling that let them run, which is met later too.
-    executed: BTreeMap<u64, bool>,
+    executed: BTreeMap<EntryRef, bool>,
     looked_at: usize,
 }
 
 impl MeritsCount {
-    /// Counts the entry with this index; `false` if those before it do not matter.
-    pub fn add(&mut self, entry: &Entry, index: u64) -> bool {
-        self.merits.through = self.merits.through.max(index);
+    /// Counts an entry; `false` if those before it do not matter. Where it stands in the tree counts for what entries
+    /// before the sixth format say of it.
+    pub fn add(&mut self, entry: &Entry, place: u64) -> bool {
+        let seq = entry.agent_seq.unwrap_or_default();
+        self.merits.through = self.merits.through.max(seq);
         if self.looked_at >= ENTRIES_MAX {
             self.merits.cut = true;
             return false;
@@ -39,13 +42,14 @@ impl MeritsCount {
         }
         if let Body::Ruled(ruled) = &entry.body {
             self.merits.since = entry.at;
-            self.add_ruling(ruled, index);
+            let name = EntryName { agent: entry.agent.clone(), seq };
+            self.add_ruling(ruled, &[EntryRef::Named(name), EntryRef::At(place)]);
         } else if let Body::ApprovalResolved(resolved) = &entry.body {
             if resolved.verdict == Verdict::Approved {
-                self.granted.insert(resolved.opened);
+                self.granted.insert(resolved.opened.clone());
             }
         } else if let Body::Executed(executed) = &entry.body {
-            self.executed.insert(executed.decision, executed.success);
+            self.executed.insert(executed.decision.clone(), executed.success);
         } else if let Body::RefusalsRepeated(repeated) = &entry.body {
             self.merits.since = entry.at;
             for repeat in repeated.repeats.iter().filter(|repeat| repeat.counted) {
@@ -55,15 +59,16 @@ impl MeritsCount {
         true
     }
 
-    fn add_ruling(&mut self, ruled: &Ruled, index: u64) {
+    /// A ruling, with both ways in which later entries speak of it.
+    fn add_ruling(&mut self, ruled: &Ruled, names: &[EntryRef; 2]) {
         let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
         let decision = ruled.ruling.decision;
         self.add_rulings(decision, ruled.ruling.error.as_ref().map(|error| error.code), ruled.violation, 1);
-        let ran = decision.lets_run() || self.granted.contains(&index);
+        let ran = decision.lets_run() || names.iter().any(|name| self.granted.contains(name));
         let risk = ruled.ruling.verification.as_ref().map(|verification| verification.risk_level);
         if ran && risk.is_some_and(|risk| risk >= Risk::Medium) && self.different.insert(facts.seen_as()) {
             let (failed, succeeded) = (&mut self.merits.failed, &mut self.merits.succeeded);
-            if let Some(success) = self.executed.get(&index) {
+            if let Some(success) = names.iter().find_map(|name| self.executed.get(name)) {
                 let count = if *success { succeeded } else { failed };
                 *count = count.saturating_add(1);
             }

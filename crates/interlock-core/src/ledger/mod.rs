@@ -4,6 +4,7 @@
 //! whoever has the entries can check every row, and decide every ruling again.
 
 mod entry;
+mod entry_ref;
 mod exec_entry;
 mod merits;
 mod project;
@@ -20,6 +21,7 @@ pub use entry::{
     StateOutcome, StatusChanged, TextsErased, TicketOpened, TokenRotated, TrustChanged, TrustRequested,
     UnauthenticatedRequests,
 };
+pub use entry_ref::{EntryName, EntryRef, NAMES_SINCE};
 pub use exec_entry::{ExecEnded, ExecStarted};
 pub use merits::MeritsCount;
 pub use project::{Consequences, Moment, OpenIntent, Rows, StateHead, apply, is_of_run, resolve_for_run};

@@ -14,6 +14,7 @@ use super::entry::{
     AgentRegistered, ApprovalResolved, Body, Entry, Executed, KeyRevoked, OperatorKey, Ruled, StateIntent,
     StateOutcome, TrustChanged,
 };
+use super::entry_ref::{EntryRef, NAMES_SINCE};
 use super::exec_entry::{ExecEnded, ExecStarted};
 use super::refusals::apply_repeated;
 use super::run_entry::{RunSteered, Transitioned};
@@ -37,8 +38,8 @@ pub trait Rows {
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Conversation, Self::Fault>;
     /// What is known of a coding agent's calls; nothing at first.
     fn run(&mut self, agent: &str) -> Result<Run, Self::Fault>;
-    /// The workflow a run is in.
-    fn workflow(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, Self::Fault>;
+    /// The workflow that the run of an agent is in.
+    fn workflow(&mut self, agent: &str, run: &Run) -> Result<Option<Arc<Workflow>>, Self::Fault>;
     /// The workflow that an entry has the text of, if it can be read.
     fn read_workflow(&mut self, text: &str) -> Option<Arc<Workflow>>;
     /// A ticket.
@@ -49,6 +50,17 @@ pub trait Rows {
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, Self::Fault>;
     /// The newest workflow under an id.
     fn registered(&mut self, id: &str) -> Result<Option<WorkflowHead>, Self::Fault>;
+    /// How many entries the service has.
+    fn of_service(&mut self) -> Result<u64, Self::Fault>;
+    /// The number, among the entries of an agent or of the service, of the one at a place in the tree. Only entries of
+    /// formats before the sixth speak of places, and nobody writes those any more.
+    fn seq_at(&mut self, _agent: Option<&str>, _place: u64) -> Option<u64> {
+        None
+    }
+    /// How many entries an agent had when the ledger had so many; for entries of formats before the sixth as well.
+    fn entries_before(&mut self, _agent: &str, _size: u64) -> u64 {
+        0
+    }
     /// Sees what an entry was decided on, where one is decided, before it changes anything.
     fn before(&mut self, _entry: &Entry, _moment: &Moment<'_>) {}
 }
@@ -64,6 +76,8 @@ pub struct Moment<'a> {
     pub run: Option<&'a Run>,
     /// The workflow the run was in.
     pub workflow: Option<&'a Workflow>,
+    /// How many entries the agent had when the request came in; of a ruling only.
+    pub opened_at: u64,
 }
 
 /// What follows from an entry: the rows that it touched, as they are after it, and what must come of it. What few entries
@@ -88,13 +102,15 @@ pub struct Consequences {
     pub key: Option<Box<OperatorKey>>,
     /// A workflow that is the newest under its id.
     pub workflow: Option<Box<WorkflowHead>>,
-    /// The entry of the decision that was reported as carried out.
+    /// How many entries the service has, if this is one of it.
+    pub of_service: Option<u64>,
+    /// The decision that was reported as carried out: the number of its entry among the agent's.
     pub executed: Option<u64>,
     /// The agent has another token.
     pub has_token: bool,
     /// The agent's texts are removed.
     pub erased: bool,
-    /// The entry whose text nobody needs any more.
+    /// The entry whose text nobody needs any more: the number among the agent's.
     pub forgotten: Option<u64>,
     /// How trust changes: the next entry of the agent must say so.
     pub trust: Option<TrustChanged>,
@@ -102,17 +118,17 @@ pub struct Consequences {
     pub impossible: Vec<&'static str>,
 }
 
-/// When and under which rules an entry was written, and where it stands.
+/// When and under which rules an entry was written, and its number among those of its agent or of the service.
 #[derive(Debug, Clone, Copy)]
 struct Stamp {
     rules: u32,
     at: Millis,
-    index: u64,
+    seq: u64,
 }
 
-/// What an entry changes. The rows it does not touch are not asked for.
-pub fn apply<R: Rows>(entry: &Entry, index: u64, rows: &mut R) -> Result<Consequences, R::Fault> {
-    let stamp = Stamp { rules: entry.rules, at: entry.at, index };
+/// What an entry changes. The rows it does not touch are not asked for. Where it stands in the tree does not matter.
+pub fn apply<R: Rows>(entry: &Entry, rows: &mut R) -> Result<Consequences, R::Fault> {
+    let stamp = Stamp { rules: entry.rules, at: entry.at, seq: 1 };
     let mut step = Step { entry, stamp, rows, after: Consequences::default() };
     step.body()?;
     Ok(step.after)
@@ -128,17 +144,22 @@ struct Step<'e, R> {
 impl<'e, R: Rows> Step<'e, R> {
     /// What each kind of entry touches and changes. Every kind is here, and only here.
     fn body(&mut self) -> Result<(), R::Fault> {
-        let (entry, Stamp { at, index, .. }) = (self.entry, self.stamp);
+        let (entry, at) = (self.entry, self.stamp.at);
         match &entry.body {
             Body::Registered(registered) => self.register(registered),
             Body::Ruled(ruled) => self.of_agent(|step, agent| step.rule(agent, ruled)),
             Body::RefusalsRepeated(repeated) => self.of_agent(|step, agent| {
-                step.after.trust = apply_repeated(agent, repeated, at, index);
+                repeated.repeats.iter().for_each(|repeat| {
+                    step.named(&repeat.entry);
+                });
+                step.after.trust = apply_repeated(agent, repeated, at, step.stamp.seq);
                 Ok(())
             }),
             Body::TrustRequested(requested) => self.of_agent(|step, agent| {
                 step.see(agent);
-                step.after.opened = Some(Box::new(rulings::request_trust(agent, requested, step.stamp)));
+                let mut ticket = rulings::request_trust(agent, requested, step.stamp);
+                step.renumber_merits(&mut ticket);
+                step.after.opened = Some(Box::new(ticket));
                 Ok(())
             }),
             Body::ApprovalResolved(resolved) => self.of_agent(|step, agent| step.resolve(agent, resolved)),
@@ -162,46 +183,48 @@ impl<'e, R: Rows> Step<'e, R> {
             Body::RunStarted(started) => {
                 let workflow = self.rows.read_workflow(&started.workflow);
                 self.check(workflow.is_some(), "its workflow cannot be read");
-                self.run(|run| {
+                self.run(|run, seq| {
                     if let Some(workflow) = workflow {
-                        runs::start(run, &workflow, started, index);
+                        runs::start(run, &workflow, started, seq);
                     }
                 })
             }
             Body::CallEnded(told) => {
                 let rules = entry.rules;
-                self.run(|run| runs::end_call(run, told, rules))
+                self.run(|run, _| runs::end_call(run, told, rules))
             }
             Body::ExecStarted(started) => self.of_agent(|step, agent| step.start_exec(agent, started)),
             Body::ExecEnded(ended) => self.of_agent(|step, _| step.end_exec(ended)),
-            Body::TurnEnded(turn) => self.run(|run| workflow::end_turn(run, |open| turn.had(open))),
-            Body::SessionBound(bound) => self.run(|run| {
+            Body::TurnEnded(turn) => self.run(|run, _| workflow::end_turn(run, |open| turn.had(open))),
+            Body::SessionBound(bound) => self.run(|run, _| {
                 run.bind(&bound.session);
                 if let Some(host) = &bound.host {
                     run.note_host(host);
                 }
             }),
-            Body::AllowanceGiven(given) => self.run(|run| run.allowances.push(given.allowance.clone())),
+            Body::AllowanceGiven(given) => self.run(|run, _| run.allowances.push(given.allowance.clone())),
             Body::AllowanceTaken(taken) => {
-                self.run(|run| run.allowances.retain(|it| it.allowance_id != taken.allowance_id))
+                self.run(|run, _| run.allowances.retain(|it| it.allowance_id != taken.allowance_id))
             }
-            Body::StateIntent(intent) => self.begin_state(intent),
-            Body::StateOutcome(outcome) => self.end_state(outcome),
-            Body::KeyCreated(created) => {
-                let known = self.rows.key(&created.key.key_id)?;
-                self.check(known.is_none(), "the key was made before");
-                self.after.key = Some(Box::new(created.key.clone()));
+            Body::StateIntent(intent) => self.of_service(|step| step.begin_state(intent)),
+            Body::StateOutcome(outcome) => self.of_service(|step| step.end_state(outcome)),
+            Body::KeyCreated(created) => self.of_service(|step| {
+                let known = step.rows.key(&created.key.key_id)?;
+                step.check(known.is_none(), "the key was made before");
+                step.after.key = Some(Box::new(created.key.clone()));
                 Ok(())
-            }
-            Body::KeyRevoked(revoked) => self.revoke_key(revoked),
-            Body::WorkflowRegistered(registered) => self.register_workflow(registered),
+            }),
+            Body::KeyRevoked(revoked) => self.of_service(|step| step.revoke_key(revoked)),
+            Body::WorkflowRegistered(registered) => self.of_service(|step| step.register_workflow(registered)),
             Body::Passed(passed) => {
                 let is_sound = !passed.passes.is_empty() && passed.passes.iter().all(|pass| pass.is_sound(at));
                 self.check(is_sound, "it counts what cannot have been");
                 // Nobody knows whose an event is that cannot be read.
-                if entry.agent.is_some() { self.agent(|_| {}) } else { Ok(()) }
+                if entry.agent.is_some() { self.agent(|_| {}) } else { self.of_service(|_| Ok(())) }
             }
-            Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => Ok(()),
+            Body::BundleActivated(_) | Body::Unauthenticated(_) | Body::SigningKeyRotated(_) => {
+                self.of_service(|_| Ok(()))
+            }
         }
     }
 
@@ -224,7 +247,7 @@ impl<'e, R: Rows> Step<'e, R> {
         let known = self.rows.agent(id)?;
         self.check(known.is_none(), "the agent was registered before");
         let AgentRegistered { profile, token, trust_level } = registered;
-        self.after.agent = Some(Agent::registered(profile.clone(), *token, *trust_level, self.stamp.index));
+        self.after.agent = Some(Agent::registered(profile.clone(), *token, *trust_level));
         self.after.has_token = true;
         Ok(())
     }
@@ -236,16 +259,54 @@ impl<'e, R: Rows> Step<'e, R> {
             self.check(false, "its agent was never registered");
             return Ok(());
         };
-        let expected = (Some(agent.entries.saturating_add(1)), Some(agent.last_index));
-        let follows = (self.entry.agent_seq, self.entry.previous) == expected;
+        self.stamp.seq = agent.entries.saturating_add(1);
+        let follows = self.entry.agent_seq == Some(self.stamp.seq) && self.is_after(agent.entries);
         self.check(follows, "it does not follow the agent's entry before it");
         self.check(self.stamp.at >= agent.last_at, "it is older than the agent's entry before it");
         change(self, &mut agent)?;
-        agent.entries = agent.entries.saturating_add(1);
-        agent.last_index = self.stamp.index;
+        agent.entries = self.stamp.seq;
         agent.last_at = agent.last_at.max(self.stamp.at);
         self.after.agent = Some(agent);
         Ok(())
+    }
+
+    /// Whether what an entry says of the one before it is right: from the sixth format on its own number says it.
+    fn is_after(&mut self, before: u64) -> bool {
+        match self.entry.previous {
+            Some(place) if self.entry.format < NAMES_SINCE => {
+                self.rows.seq_at(Some(self.agent_id()), place) == Some(before)
+            }
+            Some(_) => false,
+            None => self.entry.format >= NAMES_SINCE,
+        }
+    }
+
+    /// An entry of the service: it is counted. Before the sixth format it does not say its number.
+    fn of_service(&mut self, change: impl FnOnce(&mut Self) -> Result<(), R::Fault>) -> Result<(), R::Fault> {
+        self.stamp.seq = self.rows.of_service()?.saturating_add(1);
+        let said = (self.entry.format >= NAMES_SINCE).then_some(self.stamp.seq);
+        let follows = self.entry.agent.is_none() && self.entry.previous.is_none() && self.entry.agent_seq == said;
+        self.check(follows, "it does not follow the service's entry before it");
+        self.after.of_service = Some(self.stamp.seq);
+        change(self)
+    }
+
+    /// The number of an entry that this one names, which is an earlier one of the same agent, or of the service.
+    fn named(&mut self, named: &EntryRef) -> u64 {
+        let found = self.entry.seq_of(named, |agent, place| self.rows.seq_at(agent, place));
+        let found = found.filter(|seq| (1..self.stamp.seq).contains(seq));
+        self.check(found.is_some(), "it names no earlier entry of the same agent, or of the service");
+        found.unwrap_or_default()
+    }
+
+    /// How far merits were looked at, as entries before the sixth format say it, by the agent's own numbers.
+    fn renumber_merits(&mut self, ticket: &mut Ticket) {
+        if let TicketSubject::Trust(asked) = &mut ticket.subject
+            && self.entry.format < NAMES_SINCE
+        {
+            let through = self.rows.seq_at(Some(self.agent_id()), asked.merits.through);
+            asked.merits.through = through.unwrap_or_default();
+        }
     }
 
     /// An entry that changes nothing beside its agent.
@@ -256,12 +317,12 @@ impl<'e, R: Rows> Step<'e, R> {
         })
     }
 
-    /// An entry that changes the run of its agent, whatever workflow it is in.
-    fn run(&mut self, change: impl FnOnce(&mut Run)) -> Result<(), R::Fault> {
+    /// An entry that changes the run of its agent, whatever workflow it is in. The change is told the entry's number.
+    fn run(&mut self, change: impl FnOnce(&mut Run, u64)) -> Result<(), R::Fault> {
         self.of_agent(|step, _| {
             let id = step.agent_id();
             let mut run = step.rows.run(id)?;
-            change(&mut run);
+            change(&mut run, step.stamp.seq);
             step.after.run = Some(Box::new(run));
             Ok(())
         })
@@ -278,12 +339,17 @@ impl<'e, R: Rows> Step<'e, R> {
             None => None,
         };
         let workflow = match &run {
-            Some(run) => self.rows.workflow(run)?,
+            Some(run) => self.rows.workflow(id, run)?,
             None => None,
         };
         let (workflow, mut none) = (workflow.as_deref(), Conversation::default());
         let row = conversation.as_mut().unwrap_or(&mut none);
-        self.rows.before(self.entry, &Moment { agent, conversation: row, run: run.as_ref(), workflow });
+        let opened_at = match facts.map_or(0, |facts| facts.opened_at) {
+            size if self.entry.format < NAMES_SINCE => self.rows.entries_before(id, size),
+            entries => entries,
+        };
+        let moment = Moment { agent, conversation: row, run: run.as_ref(), workflow, opened_at };
+        self.rows.before(self.entry, &moment);
         if let Some(redeemed) = &ruled.redeemed {
             self.spend(agent, redeemed, "it used up the agreement of a ticket that could not be spent")?;
         }
@@ -323,6 +389,8 @@ impl<'e, R: Rows> Step<'e, R> {
                 return Ok(());
             }
         };
+        let opened = self.named(&resolved.opened);
+        self.check(opened == ticket.opened, "it names another entry than the one that opened the ticket");
         let decidable = ticket.check_decidable(resolved.verdict, agent, ticket.bundle, self.stamp.at).is_ok();
         self.check(decidable, "this ticket could not be decided on");
         let mut conversation = match &ticket.subject {
@@ -333,7 +401,7 @@ impl<'e, R: Rows> Step<'e, R> {
         };
         if is_of_run(&ticket) {
             let mut run = self.rows.run(id)?;
-            let workflow = self.rows.workflow(&run)?;
+            let workflow = self.rows.workflow(id, &run)?;
             let made = resolve_for_run(&mut run, workflow.as_deref(), &ticket, resolved).is_ok();
             self.check(made, "the transition could not be made at that moment");
             self.after.run = Some(Box::new(run));
@@ -354,7 +422,7 @@ impl<'e, R: Rows> Step<'e, R> {
             self.spend(agent, approval_id, "this ticket could not be spent")?;
         }
         agent.spent.charge_more(executed.charge, self.stamp.at);
-        self.after.executed = Some(executed.decision);
+        self.after.executed = Some(self.named(&executed.decision));
         Ok(())
     }
 
@@ -397,7 +465,7 @@ impl<'e, R: Rows> Step<'e, R> {
 
     /// Shows what was decided on the agent alone.
     fn see(&mut self, agent: &Agent) {
-        let moment = Moment { agent, conversation: &Conversation::default(), run: None, workflow: None };
+        let moment = Moment { agent, conversation: &Conversation::default(), run: None, workflow: None, opened_at: 0 };
         self.rows.before(self.entry, &moment);
     }
 
@@ -405,8 +473,8 @@ impl<'e, R: Rows> Step<'e, R> {
     fn decided_on(&mut self, agent: &Agent) -> Result<(Run, Option<Arc<Workflow>>), R::Fault> {
         let id = self.agent_id();
         let run = self.rows.run(id)?;
-        let (workflow, conversation) = (self.rows.workflow(&run)?, &Conversation::default());
-        let moment = Moment { agent, conversation, run: Some(&run), workflow: workflow.as_deref() };
+        let (workflow, conversation) = (self.rows.workflow(id, &run)?, &Conversation::default());
+        let moment = Moment { agent, conversation, run: Some(&run), workflow: workflow.as_deref(), opened_at: 0 };
         self.rows.before(self.entry, &moment);
         Ok((run, workflow))
     }
@@ -415,16 +483,17 @@ impl<'e, R: Rows> Step<'e, R> {
         let mut head = self.rows.head(&intent.path)?;
         let can_begin = head.check(intent.current).is_ok() && intent.first == head.committed.is_none();
         self.check(can_begin, "this commit could not begin");
-        head.begin(intent, self.stamp.index);
+        head.begin(intent, self.stamp.seq);
         self.after.head = Some(Box::new((intent.path.clone(), head)));
         Ok(())
     }
 
     fn end_state(&mut self, outcome: &StateOutcome) -> Result<(), R::Fault> {
         let mut head = self.rows.head(&outcome.path)?;
-        let is_open = head.open.as_ref().is_some_and(|open| open.index == outcome.intent);
+        let intent = self.named(&outcome.intent);
+        let is_open = head.open.as_ref().is_some_and(|open| open.seq == intent);
         self.check(is_open, "it is the outcome of no open intent");
-        head.end(outcome);
+        head.end(outcome, intent);
         self.after.head = Some(Box::new((outcome.path.clone(), head)));
         Ok(())
     }
@@ -448,7 +517,7 @@ impl<'e, R: Rows> Step<'e, R> {
         };
         let next = WorkflowRegistered::after(newest.as_ref(), &workflow, registered.by.clone());
         self.check(next.as_ref() == Some(registered), "it is not the next workflow under this id");
-        self.after.workflow = Some(Box::new(WorkflowHead::of(registered, &workflow, self.stamp.at, self.stamp.index)));
+        self.after.workflow = Some(Box::new(WorkflowHead::of(registered, &workflow, self.stamp.at, self.stamp.seq)));
         Ok(())
     }
 }

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Body, Ruled, TrustChanged};
+use super::entry_ref::{EntryName, EntryRef};
 use super::project::counted;
 use super::run_entry::{TransitionOutcome, Transitioned};
 use crate::action::{Agent, Counted, Decision, Millis, Trust, TrustCost, words};
@@ -128,10 +129,10 @@ impl RefusalKind {
     }
 
     /// The first of those that are counted and not written out.
-    pub fn first_repeat(&self, decision_id: String, entry: u64, likeness: Likeness, at: Millis) -> Repeat {
+    pub fn first_repeat(&self, decision_id: String, entry: EntryName, likeness: Likeness, at: Millis) -> Repeat {
         Repeat {
             decision_id,
-            entry,
+            entry: EntryRef::Named(entry),
             likeness,
             decision: self.decision,
             code: self.code,
@@ -174,7 +175,7 @@ pub struct Repeat {
     /// The decision that their answers named.
     pub decision_id: String,
     /// Its entry, which is written out.
-    pub entry: u64,
+    pub entry: EntryRef,
     /// In what they are like it.
     pub likeness: Likeness,
     /// What was decided.
@@ -219,8 +220,9 @@ impl Repeat {
     }
 }
 
-/// What counted refusals change of the agent, and how trust falls: the next entry of the agent must say so then.
-pub fn apply_repeated(agent: &mut Agent, repeated: &RefusalsRepeated, at: Millis, index: u64) -> Option<TrustChanged> {
+/// What counted refusals change of the agent, and how trust falls: the next entry of the agent must say so then. They are
+/// said in the agent's entry `seq`.
+pub fn apply_repeated(agent: &mut Agent, repeated: &RefusalsRepeated, at: Millis, seq: u64) -> Option<TrustChanged> {
     let (from_level, mut fallen) = (agent.trust, None);
     for repeat in &repeated.repeats {
         if !repeat.transition {
@@ -237,7 +239,7 @@ pub fn apply_repeated(agent: &mut Agent, repeated: &RefusalsRepeated, at: Millis
             }
         }
         if fallen.is_some() || repeat.violation {
-            agent.cost = Some(TrustCost { decision_id: repeat.decision_id.clone(), entry: index });
+            agent.cost = Some(TrustCost { decision_id: repeat.decision_id.clone(), entry: seq });
         }
     }
     fallen.map(|(to_level, cause)| TrustChanged { from_level, to_level, cause, approval_id: None })

@@ -38,7 +38,7 @@ pub struct WorkflowHead {
     pub description: Option<String>,
     /// How many states it has.
     pub states: u64,
-    /// The entry that has its text.
+    /// The entry that has its text: its number among those of the service.
     pub entry: u64,
     /// When it was registered.
     pub registered_at: Millis,
@@ -64,14 +64,14 @@ impl WorkflowRegistered {
 
 impl WorkflowHead {
     /// The row a registration yields. `workflow` is the one its text is of.
-    pub fn of(registered: &WorkflowRegistered, workflow: &Workflow, at: Millis, index: u64) -> WorkflowHead {
+    pub fn of(registered: &WorkflowRegistered, workflow: &Workflow, at: Millis, seq: u64) -> WorkflowHead {
         WorkflowHead {
             id: registered.id.clone(),
             version: registered.version,
             digest: registered.digest,
             description: workflow.description().map(str::to_owned),
             states: u64::try_from(workflow.states().count()).unwrap_or(u64::MAX),
-            entry: index,
+            entry: seq,
             registered_at: at,
             by: registered.by.clone(),
         }

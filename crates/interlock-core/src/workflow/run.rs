@@ -80,7 +80,7 @@ pub struct Position {
     pub name: String,
     /// The SHA-256 of the workflow's canonical text.
     pub workflow: Digest,
-    /// The entry that holds that text.
+    /// The entry that holds that text: the number among the agent's.
     pub started: u64,
     /// Only calls of this session are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +168,7 @@ pub struct OpenCall {
     /// What it asks for, the same for every event about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gist: Option<Digest>,
-    /// The ruling that let it run.
+    /// The ruling that let it run: the number among the agent's entries.
     pub decision: u64,
     /// When.
     pub at: Millis,

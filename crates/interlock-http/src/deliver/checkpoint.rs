@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use interlock_core::action::Millis;
+use interlock_core::ledger::EntryName;
 use interlock_core::{Cause, Digest};
 use interlock_runtime::clock::{Clock, hex};
 use interlock_runtime::ledger::Turn;
@@ -48,7 +49,7 @@ impl Checkpoints {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn settle(&self, ids: &[u64]) {
+    fn settle(&self, ids: &[EntryName]) {
         let mut slot = self.slot();
         if slot.waiting.as_ref().is_some_and(|waiting| waiting.ids == ids) {
             slot.waiting = None;
@@ -66,7 +67,9 @@ impl Checkpoints {
             .text("datacontenttype", "text/plain")
             .text("data", note)
             .end();
-        Outgoing { ids: vec![id], destination: CHECKPOINT_DESTINATION.to_owned(), event_id, body, opened_at: now }
+        // No entry tells of it; the number tells it from the one before.
+        let ids = vec![EntryName::of_service(id)];
+        Outgoing { ids, destination: CHECKPOINT_DESTINATION.to_owned(), event_id, body, opened_at: now }
     }
 }
 
@@ -94,17 +97,17 @@ impl Outbox for Checkpoints {
         Ok((turn, waiting.filter(|event| event.destination == destination)))
     }
 
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause> {
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<EntryName>, Cause> {
         let is_asked = |event: &&Outgoing| event.destination == destination && event.opened_at < before;
         Ok(self.slot().waiting.iter().filter(is_asked).flat_map(|event| event.ids.clone()).take(limit).collect())
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
+    fn delivered(&self, ids: &[EntryName]) -> Result<(), Cause> {
         self.settle(ids);
         Ok(())
     }
 
-    fn abandoned(&self, ids: &[u64], _reason: &str) -> Result<(), Cause> {
+    fn abandoned(&self, ids: &[EntryName], _reason: &str) -> Result<(), Cause> {
         self.settle(ids);
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::action::Millis;
 use interlock_core::bundle::Bundle;
+use interlock_core::ledger::EntryName;
 use interlock_core::{Cause, display};
 use interlock_runtime::ledger::{Answer, Command, Ledger, Turn};
 
@@ -15,7 +16,7 @@ pub struct LedgerOutbox {
     ledger: Ledger,
     given_up: Box<dyn Fn(&str) + Send + Sync>,
     /// Events that do not follow from the ledger, as far as they were told of.
-    told: Mutex<BTreeSet<u64>>,
+    told: Mutex<BTreeSet<EntryName>>,
 }
 
 /// Of so many events it is told that they do not follow from the ledger.
@@ -27,7 +28,7 @@ impl LedgerOutbox {
         Arc::new(LedgerOutbox { ledger, given_up: Box::new(given_up), told: Mutex::default() })
     }
 
-    fn settle(&self, ids: &[u64]) -> Result<(), Cause> {
+    fn settle(&self, ids: &[EntryName]) -> Result<(), Cause> {
         match self.ledger.submit_and_wait(Command::Delivered(ids.to_vec())) {
             Answer::Done => Ok(()),
             Answer::Recorded(_)
@@ -59,9 +60,9 @@ impl Outbox for LedgerOutbox {
         for id in forged {
             let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
             // It stays for an audit to find, and is told of once.
-            if told.len() < TOLD_MAX && told.insert(id) {
+            if told.len() < TOLD_MAX && told.insert(id.clone()) {
                 (self.given_up)(&format!(
-                    "the event {id} does not follow from the ledger and is not sent; run `interlock audit verify`"
+                    "the event of entry {id} does not follow from the ledger and is not sent; run `interlock audit verify`"
                 ));
             }
         }
@@ -75,15 +76,15 @@ impl Outbox for LedgerOutbox {
         Ok((turn, outgoing))
     }
 
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause> {
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<EntryName>, Cause> {
         self.ledger.outbox_before(destination, before, limit).map_err(Cause::of)
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
+    fn delivered(&self, ids: &[EntryName]) -> Result<(), Cause> {
         self.settle(ids)
     }
 
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause> {
+    fn abandoned(&self, ids: &[EntryName], reason: &str) -> Result<(), Cause> {
         (self.given_up)(reason);
         self.settle(ids)
     }

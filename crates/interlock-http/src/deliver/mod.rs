@@ -28,6 +28,7 @@ use std::time::Duration;
 
 use interlock_core::Cause;
 use interlock_core::action::Millis;
+use interlock_core::ledger::EntryName;
 use interlock_runtime::clock::{Clock, Entropy};
 use interlock_runtime::ledger::Turn;
 use interlock_runtime::startup::StartupFault;
@@ -46,18 +47,18 @@ pub trait Outbox: Send + Sync {
     /// What goes to a destination next, which is whatever has the first turn then; and whose turn comes after it.
     fn next(&self, destination: &str, turn: Turn) -> Result<(Turn, Option<Outgoing>), Cause>;
     /// Events that have waited for a destination since before a moment, at most so many.
-    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<u64>, Cause>;
+    fn older(&self, destination: &str, before: Millis, limit: usize) -> Result<Vec<EntryName>, Cause>;
     /// The events have arrived. An error means that this is not on record; it is told again then.
-    fn delivered(&self, ids: &[u64]) -> Result<(), Cause>;
+    fn delivered(&self, ids: &[EntryName]) -> Result<(), Cause>;
     /// The events will not be tried any more.
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause>;
+    fn abandoned(&self, ids: &[EntryName], reason: &str) -> Result<(), Cause>;
 }
 
 /// An event that waits, or one in the place of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Their places in the outbox.
-    pub ids: Vec<u64>,
+    /// What they are in the outbox: the entries they tell of.
+    pub ids: Vec<EntryName>,
     /// The name of its destination.
     pub destination: String,
     /// What the receiver knows it by, the same at every attempt: visible ASCII.
@@ -387,7 +388,7 @@ impl Courier {
         self.common.ask(move |outbox| outbox.next(&name, turn)).await
     }
 
-    async fn abandon(&self, ids: Vec<u64>, reason: String) -> Result<(), Stopped> {
+    async fn abandon(&self, ids: Vec<EntryName>, reason: String) -> Result<(), Stopped> {
         let count = u64::try_from(ids.len()).unwrap_or(u64::MAX);
         self.settle(move |outbox| outbox.abandoned(&ids, &reason)).await?;
         self.common.metrics.abandoned.fetch_add(count, Ordering::Relaxed);

@@ -17,10 +17,10 @@ use interlock_core::Digest;
 use interlock_core::action::{Decision, Millis};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::json::quote;
-use interlock_core::ledger::{Body, Entry, Executed, Frontier, leaf_hash};
+use interlock_core::ledger::{Body, Entry, EntryName, Executed, Frontier, leaf_hash};
 use ring::digest::{Context, SHA256};
 
-use crate::ledger::{Checkpoint, NoteVerifier, Progress, Reader, SignedCheckpoint, StoreFault};
+use crate::ledger::{Checkpoint, FoundEntry, NoteVerifier, Progress, Reader, SignedCheckpoint, StoreFault, find_entry};
 use row::{Row, Who};
 
 /// The form of exports.
@@ -157,16 +157,25 @@ fn make_directory(directory: &Path) -> Result<bool, ExportFault> {
 }
 
 /// What was reported of the execution of a decision, under the checkpoint.
-fn execution_of(reader: &mut dyn Reader, decision: u64, size: u64) -> Result<Option<(Millis, Executed)>, ExportFault> {
-    let Some(report) = reader.execution(decision)?.filter(|report| *report < size) else { return Ok(None) };
-    let bytes = reader.entries(report, 1)?.pop();
-    let entry = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok());
-    match entry.map(|entry| (entry.at, entry.body)) {
-        Some((at, Body::Executed(executed))) if executed.decision == decision => Ok(Some((at, *executed))),
-        Some(_) | None => {
-            Err(ExportFault::Damaged(format!("entry {report} does not report the execution of entry {decision}")))
-        }
+fn execution_of(
+    reader: &mut dyn Reader,
+    ruling: &Entry,
+    index: u64,
+    size: u64,
+) -> Result<Option<(Millis, Executed)>, ExportFault> {
+    let (Some(agent), Some(seq)) = (&ruling.agent, ruling.agent_seq) else { return Ok(None) };
+    let Some(report) = reader.execution(agent, seq)? else { return Ok(None) };
+    let name = EntryName::of_agent(agent, seq);
+    let wrong = || ExportFault::Damaged(format!("entry {report} of {agent} does not report the execution of {name}"));
+    let FoundEntry { place, entry, .. } = find_entry(reader, Some(agent), report)?.ok_or_else(wrong)?;
+    if place >= size {
+        return Ok(None);
     }
+    let Body::Executed(executed) = &entry.body else { return Err(wrong()) };
+    if !entry.speaks_of(&executed.decision, &name, index) {
+        return Err(wrong());
+    }
+    Ok(Some((entry.at, (**executed).clone())))
 }
 
 fn fill(
@@ -232,7 +241,7 @@ fn fill(
             let count = rulings.entry(ruled.ruling.decision).or_default();
             *count = count.saturating_add(1);
             let who = entry.agent.as_ref().and_then(|agent| who.get(agent));
-            let execution = execution_of(reader, index, checkpoint.size)?;
+            let execution = execution_of(reader, &entry, index, checkpoint.size)?;
             executions = executions.saturating_add(u64::from(execution.is_some()));
             let row = Row { index, leaf, entry: &entry, ruled, who, execution, bytes: &bytes };
             lines.write(row.to_json()?.as_bytes())?;

@@ -3,14 +3,14 @@
 
 mod beside;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use interlock_core::Digest;
 use interlock_core::action::{
     CallSnapshot, Conversation, Decision, Evidence, Facts, Millis, Ruling, decide, decide_call, is_violation,
 };
 use interlock_core::bundle::Bundle;
-use interlock_core::ledger::{Entry, Frontier, Moment, Ruled, leaf_hash};
+use interlock_core::ledger::{Entry, EntryName, Frontier, Moment, Ruled, leaf_hash};
 
 use beside::Beside;
 
@@ -18,7 +18,7 @@ use super::batch::digest_of_text;
 use super::checkpoint::{Checkpoint, LedgerKey};
 use super::decision_id::DecisionIds;
 use super::fold::Fold;
-use super::store::{KeptText, Reader, Rows, StoreFault};
+use super::store::{FoundEntry, KeptText, Reader, Rows, StoreFault};
 
 /// How many entries are read at a time.
 const PAGE: usize = 8192;
@@ -82,6 +82,8 @@ fn audit(
     let mut fold = Fold::default();
     let mut beside = Beside::new(now);
     let mut frontier = Frontier::default();
+    // Whose entries are not found: the first of each is told.
+    let mut lost = BTreeSet::new();
     let sealed = checkpoint.map(|checkpoint| (checkpoint.size, checkpoint.root));
     if sealed.is_some_and(|(sealed, _)| sealed > size) {
         findings.add(format!("the checkpoint covers more entries than the {size} there are"));
@@ -93,7 +95,12 @@ fn audit(
         frontier.append(leaf_hash(bytes));
         match Entry::from_bytes(bytes) {
             Ok(entry) => {
-                beside.add(&entry, index);
+                beside.add(&entry, &fold.places);
+                let seq = entry.agent.as_deref().map_or(fold.of_service, |id| fold.entries_of(id)).saturating_add(1);
+                if rows.places.place(entry.agent.as_deref(), seq) != Some(index) && lost.insert(entry.agent.clone()) {
+                    let name = EntryName { agent: entry.agent.clone(), seq };
+                    findings.add(format!("entry {index} is not found by its name, {name}"));
+                }
                 fold.add(&entry, index, |_, _, _| {}, |reason| findings.add(format!("entry {index}: {reason}")));
             }
             Err(error) => findings.add(format!("entry {index}: {error}")),
@@ -107,9 +114,13 @@ fn audit(
     if sealed.is_some_and(|(sealed, root)| sealed == size && frontier.root() != root) {
         findings.add(format!("the {size} entries do not have the root the checkpoint signed"));
     }
+    if rows.places.total() != size {
+        findings.add(format!("the names of {} entries lead to places, and there are {size}", rows.places.total()));
+    }
     let (agents, conversations) = (rows.agents.len(), rows.conversations.len());
+    let places = std::mem::take(&mut fold.places);
     compare_rows(fold, rows, &mut findings);
-    beside::compare(reader, beside, size, ids, &mut |finding| findings.add(finding))?;
+    beside::compare(reader, beside, (size, &places), ids, &mut |finding| findings.add(finding))?;
     let (findings, findings_count) = (findings.told, findings.count);
     Ok(AuditReport { entries: size, root: frontier.root(), agents, conversations, findings, findings_count })
 }
@@ -157,9 +168,10 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
             findings.add(format!("the row of the ticket {id} does not follow from its entries"));
         }
     }
-    for (decision, report) in rows.executions {
-        if fold.executions.remove(&decision) != Some(report) {
-            findings.add(format!("the row of the execution of entry {decision} does not follow from the entries"));
+    for (agent, decision, report) in rows.executions {
+        if fold.executions.remove(&(agent.clone(), decision)) != Some(report) {
+            let name = EntryName::of_agent(&agent, decision);
+            findings.add(format!("the row of the execution of entry {name} does not follow from the entries"));
         }
     }
     for key in rows.keys {
@@ -193,8 +205,8 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
     for id in fold.agents.keys().chain(fold.tickets.keys()).chain(fold.keys.keys()) {
         findings.add(format!("{id} has entries and no row"));
     }
-    for decision in fold.executions.keys() {
-        findings.add(format!("the execution of entry {decision} has an entry and no row"));
+    for (agent, decision) in fold.executions.keys() {
+        findings.add(format!("the execution of entry {decision} of {agent} has an entry and no row"));
     }
     for ((agent, id), row) in &fold.conversations {
         if *row != Conversation::default() {
@@ -206,9 +218,9 @@ fn compare_rows(mut fold: Fold, rows: Rows, findings: &mut Findings) {
 
 /// Whether a text is the one that its entry speaks of.
 pub(super) fn is_text_of(reader: &mut dyn Reader, kept: &KeptText) -> Result<bool, StoreFault> {
-    let Some(bytes) = reader.entries(kept.index, 1)?.pop() else { return Ok(false) };
-    let Ok(entry) = Entry::from_bytes(&bytes) else { return Ok(false) };
-    Ok(entry.agent.as_deref() == Some(&kept.agent) && entry.body.text() == Some(digest_of_text(kept)))
+    let found = reader.entry_of(Some(&kept.agent), kept.seq)?;
+    let found = FoundEntry::read(Some(&kept.agent), kept.seq, found).ok().flatten();
+    Ok(found.is_some_and(|found| found.entry.body.text() == Some(digest_of_text(kept))))
 }
 
 /// What deciding again found.
@@ -267,6 +279,10 @@ pub fn replay(reader: &mut dyn Reader, other: Option<&Bundle>, progress: Progres
                 replay.malformed = replay.malformed.saturating_add(1);
                 return;
             };
+            // Before the sixth format a request told how many entries the ledger had.
+            let carried =
+                (facts.opened_at != moment.opened_at).then(|| Facts { opened_at: moment.opened_at, ..facts.clone() });
+            let facts = carried.as_ref().unwrap_or(facts);
             let bundle = other.or(in_force);
             let decided = bundle.and_then(|bundle| {
                 let evidence = ruled.evidence.clone().map(|mut evidence| {

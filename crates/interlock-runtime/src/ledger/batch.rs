@@ -38,7 +38,7 @@ use interlock_core::action::{
 use interlock_core::bundle::{Bundle, Payloads};
 use interlock_core::json::quote;
 use interlock_core::ledger::{
-    Body, BundleActivated, Entry, Frontier, Idempotency, OperatorKey, RULES, RefusalKind, Ruled, StateHead,
+    Body, BundleActivated, EntryName, Frontier, Idempotency, OperatorKey, RULES, RefusalKind, Ruled, StateHead,
     StateIntent, TicketOpened, WorkflowHead, leaf_hash,
 };
 use interlock_core::workflow::Run;
@@ -49,7 +49,7 @@ use record::Read;
 use refusals::AgentRefusals;
 
 use super::decision_id::DecisionIds;
-use super::store::{Changes, KEPT_MS, KeptAnswer, KeptText, Outgoing, Store, StoreFault, Txn};
+use super::store::{Changes, FoundEntry, KEPT_MS, KeptAnswer, KeptText, NewEntry, Outgoing, Store, StoreFault, Txn};
 use crate::clock::{Entropy, new_id};
 
 /// How long the text of a refused tool call is kept for a person to look at: a week.
@@ -60,6 +60,8 @@ pub(super) const REVIEW_MS: Millis = 7 * 24 * 3_600_000;
 pub struct State {
     /// The tree.
     pub frontier: Frontier,
+    /// How many entries the service has.
+    pub of_service: u64,
     /// The time of the last entry.
     pub clock: Millis,
     /// The bundle in force.
@@ -158,7 +160,8 @@ struct Batch<'a> {
     kept: BTreeMap<(String, Digest), KeptAnswer>,
     tokens: Vec<(Digest, String)>,
     tickets: BTreeMap<String, Ticket>,
-    executions: BTreeMap<u64, u64>,
+    /// By agent and decision.
+    executions: BTreeMap<(String, u64), u64>,
     keys: BTreeMap<String, OperatorKey>,
     /// Those that changed, by agent.
     runs: BTreeMap<String, Run>,
@@ -168,10 +171,10 @@ struct Batch<'a> {
     forgotten: Vec<(String, u64)>,
     erased: Vec<String>,
     outbox: Vec<Outgoing>,
-    delivered: Vec<u64>,
+    delivered: Vec<EntryName>,
     /// What agents were refused, of those whose refusals changed.
     refused: BTreeMap<String, AgentRefusals>,
-    entries: Vec<Vec<u8>>,
+    entries: Vec<NewEntry>,
     first_index: u64,
 }
 
@@ -270,7 +273,7 @@ impl Batch<'_> {
                 };
                 let figures = Some(Figures::read(&agent, &conversation, &facts, now));
                 let mut ruled = Ruled {
-                    decision_id: self.decision_id()?,
+                    decision_id: self.decision_id(&agent)?,
                     bundle: bundle.digest(),
                     violation: is_violation(bundle, &agent, &facts, evidence.as_ref(), &ruling),
                     observed: is_observed(bundle, &agent, None, evidence.as_ref(), &ruling, now),
@@ -306,8 +309,8 @@ impl Batch<'_> {
             }
         }
         let idempotency = ruled.idempotency;
-        let index = self.next_index();
-        let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), index)?;
+        let seq = agent.entries.saturating_add(1);
+        let kept_text = self.keep_text(&id, &ruled, text, corrected.as_deref(), seq)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
         let read = Read { agent: Some(agent), conversation, ..Read::default() };
         let mut answer = self.record(read, now, Body::Ruled(Box::new(ruled)))?;
@@ -315,8 +318,8 @@ impl Batch<'_> {
             self.remember_refusal(&id, kind, recorded, kept_text.as_ref());
         }
         if let Some(Idempotency { key, .. }) = idempotency {
-            let sealed = corrected.as_ref().map(|text| self.state.ids.seal_text(&id, index, text));
-            self.kept.insert((id, key), KeptAnswer { index, at: now, corrected: sealed });
+            let sealed = corrected.as_ref().map(|text| self.state.ids.seal_text(&id, seq, text));
+            self.kept.insert((id, key), KeptAnswer { seq, at: now, corrected: sealed });
         }
         self.texts.extend(kept_text);
         if let Answer::Recorded(recorded) = &mut answer {
@@ -345,7 +348,7 @@ impl Batch<'_> {
         ruled: &Ruled,
         text: Option<Arc<str>>,
         corrected: Option<&str>,
-        index: u64,
+        seq: u64,
     ) -> Result<Option<KeptText>, Trouble> {
         let until = match (self.state.bundle.payloads(), &ruled.ticket) {
             (Payloads::None, _) => return Ok(None),
@@ -360,13 +363,13 @@ impl Batch<'_> {
             (Some(open), Some(corrected)) => format!("{open},\"corrected\":{}}}", quote(corrected)),
             (Some(_) | None, _) => text.to_string(),
         };
-        text.map(|text| self.salted(agent, index, whole(text), until)).transpose()
+        text.map(|text| self.salted(agent, seq, whole(text), until)).transpose()
     }
 
-    fn salted(&self, agent: &str, index: u64, text: String, until: Option<Millis>) -> Result<KeptText, Trouble> {
+    fn salted(&self, agent: &str, seq: u64, text: String, until: Option<Millis>) -> Result<KeptText, Trouble> {
         let mut salt = [0; 16];
         self.entropy.fill(&mut salt).map_err(|_| Trouble::Internal)?;
-        Ok(KeptText { agent: agent.to_owned(), index, salt, text, until })
+        Ok(KeptText { agent: agent.to_owned(), seq, salt, text, until })
     }
 
     fn malformed(
@@ -385,7 +388,7 @@ impl Batch<'_> {
             }
         };
         Ok(Ruled {
-            decision_id: self.decision_id()?,
+            decision_id: self.decision_id(agent)?,
             bundle: self.state.bundle.digest(),
             ticket: None,
             text: None,
@@ -416,19 +419,17 @@ impl Batch<'_> {
         let Some(kept) = kept.filter(|kept| kept.at.saturating_add(KEPT_MS) > self.state.clock) else {
             return Ok(None);
         };
-        let bytes = self.entry_bytes(kept.index)?;
-        let bytes = bytes.ok_or_else(|| StoreFault::new(format!("entry {} is missing", kept.index)))?;
-        let entry = Entry::from_bytes(&bytes).map_err(StoreFault::from)?;
-        let same = entry.body.ruled().is_some_and(|ruled| ruled.idempotency == Some(idempotency));
-        if !same || entry.agent.as_deref() != Some(agent) {
+        let found = self.needed_entry(Some(agent), kept.seq)?;
+        if found.entry.body.ruled().is_none_or(|ruled| ruled.idempotency != Some(idempotency)) {
             return Ok(Some(Answer::Refused(Code::RequestKeyReused)));
         }
-        let (index, leaf) = (kept.index, leaf_hash(&bytes));
         let corrected = match kept.corrected {
             // A correction that somebody wrote into the store is none.
-            Some(sealed) => Some(self.state.ids.open_text(agent, index, &sealed).ok_or(Trouble::Internal)?.to_owned()),
+            Some(sealed) => Some(self.state.ids.open_text(&found, &sealed).ok_or(Trouble::Internal)?.to_owned()),
             None => None,
         };
+        let FoundEntry { place: index, entry, bytes } = found;
+        let leaf = leaf_hash(&bytes);
         Ok(Some(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: true, folded: None, corrected }))))
     }
 
@@ -448,20 +449,32 @@ impl Batch<'_> {
         Ok(self.txn.conversation(&key.0, &key.1)?.unwrap_or_default())
     }
 
-    /// The bytes of an entry, of this batch or before it.
-    fn entry_bytes(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
-        let in_batch = index.checked_sub(self.first_index).and_then(|at| usize::try_from(at).ok());
-        match in_batch {
-            Some(at) => Ok(self.entries.get(at).cloned()),
-            None => self.txn.entry(index),
-        }
+    /// An entry by its name, of this batch or before it.
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<FoundEntry>, StoreFault> {
+        let is_it = |(_, new): &(u64, &NewEntry)| new.name.seq == seq && new.name.agent.as_deref() == agent;
+        let in_batch = (self.first_index..).zip(&self.entries).find(is_it);
+        let found = match in_batch {
+            Some((place, new)) => Some((place, new.bytes.clone())),
+            None => self.txn.entry_of(agent, seq)?,
+        };
+        FoundEntry::read(agent, seq, found)
     }
 
-    /// The id of the decision that will be the next entry.
-    fn decision_id(&self) -> Result<String, Trouble> {
+    /// An entry that a row speaks of.
+    fn needed_entry(&mut self, agent: Option<&str>, seq: u64) -> Result<FoundEntry, StoreFault> {
+        let found = self.entry_of(agent, seq)?;
+        found.ok_or_else(|| {
+            let name = EntryName { agent: agent.map(str::to_owned), seq };
+            StoreFault::new(format!("entry {name} is missing"))
+        })
+    }
+
+    /// The id of the decision that will be the agent's next entry.
+    fn decision_id(&self, agent: &Agent) -> Result<String, Trouble> {
         let mut random = [0; 8];
         self.entropy.fill(&mut random).map_err(|_| Trouble::Internal)?;
-        Ok(self.state.ids.seal(self.next_index(), u64::from_be_bytes(random)))
+        let seq = agent.entries.saturating_add(1);
+        self.state.ids.seal(&agent.profile.agent_id, seq, u64::from_be_bytes(random)).ok_or(Trouble::Internal)
     }
 
     fn approval_id(&self) -> Result<String, Trouble> {
@@ -478,6 +491,11 @@ impl Batch<'_> {
             return None;
         }
         let Batch { state, agents, conversations, heads, kept, tickets, executions, keys, runs, .. } = self;
+        // Stores number tickets in this order.
+        let mut tickets: Vec<Ticket> = tickets.into_values().collect();
+        tickets.sort_by(|one, other| {
+            (one.opened_at, &one.agent, one.opened).cmp(&(other.opened_at, &other.agent, other.opened))
+        });
         let changes = Changes {
             entries: self.entries,
             agents: agents.into_values().filter_map(|(agent, changed)| agent.filter(|_| changed)).collect(),
@@ -488,8 +506,8 @@ impl Batch<'_> {
             heads: heads.into_iter().collect(),
             kept: kept.into_iter().map(|((agent, key), kept)| (agent, key, kept)).collect(),
             tokens: self.tokens,
-            tickets: tickets.into_values().collect(),
-            executions: executions.into_iter().collect(),
+            tickets,
+            executions: executions.into_iter().map(|((agent, decision), report)| (agent, decision, report)).collect(),
             keys: keys.into_values().collect(),
             runs: runs.into_iter().collect(),
             workflows: self.workflows.into_values().collect(),

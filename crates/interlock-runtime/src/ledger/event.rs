@@ -4,8 +4,8 @@ use interlock_core::Code;
 use interlock_core::action::{AgentStatus, Millis, Profile};
 use interlock_core::instant::to_rfc3339;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, RefusalsRepeated, Repeat, Ruled, StatusChanged, TransitionOutcome, Transitioned,
-    TrustChanged, TrustRequested,
+    ApprovalResolved, Body, Entry, NAMES_SINCE, RefusalsRepeated, Repeat, Ruled, StatusChanged, TransitionOutcome,
+    Transitioned, TrustChanged, TrustRequested,
 };
 use serde::Serialize;
 
@@ -65,12 +65,15 @@ struct EventData<'a> {
     last_at: Option<String>,
 }
 
-/// The event an entry is worth, if it is worth one.
-pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Millis, index: u64) -> Option<Outgoing> {
-    let (kind, data) = data_of(body, &told_of(profile))?;
-    // An entry is worth one event at most, and the first entry none: ids begin after 0.
-    let id = index;
-    let event_id = event_id(ids, index);
+/// The event an entry is worth, if it is worth one; at most one. What it is known by follows from the entry's name, and
+/// before the sixth format from its place in the tree.
+pub(super) fn event_of(ids: DecisionIds, profile: &Profile, entry: &Entry, place: u64) -> Option<Outgoing> {
+    let (kind, data) = data_of(&entry.body, &told_of(profile))?;
+    let (seq, at) = (entry.agent_seq?, entry.at);
+    let event_id = match entry.format {
+        ..NAMES_SINCE => ids.event_id_at(place),
+        NAMES_SINCE.. => ids.event_id(&profile.agent_id, seq),
+    };
     let event = CloudEvent {
         specversion: "1.0",
         id: &event_id,
@@ -83,7 +86,7 @@ pub(super) fn event_of(ids: DecisionIds, profile: &Profile, body: &Body, at: Mil
     };
     let body = serde_json::to_string(&event).ok()?;
     let (principal, agent) = (profile.principal_id.clone(), profile.agent_id.clone());
-    Some(Outgoing { id, principal, agent, lane: lane_of(kind), event_id, body, at })
+    Some(Outgoing { principal, agent, seq, lane: lane_of(kind), event_id, body, at })
 }
 
 /// What principals are told of an entry; of most kinds nothing.
@@ -120,12 +123,7 @@ fn lane_of(kind: &str) -> Lane {
 
 /// One event in the place of many of one agent that something was found wrong: how many, from when to when. Its id is that
 /// of the last, which is sent alone only if nothing else waits.
-pub(super) fn event_for_all(
-    ids: DecisionIds,
-    profile: &Profile,
-    told: &[(Millis, &Body)],
-    last: u64,
-) -> Option<String> {
+pub(super) fn event_for_all(profile: &Profile, told: &[(Millis, &Body)], event_id: &str) -> Option<String> {
     let mut data = told_of(profile);
     let (mut count, mut first_at, mut last_at) = (0_u64, Millis::MAX, 0);
     for (at, body) in told {
@@ -144,7 +142,7 @@ pub(super) fn event_for_all(
     data.last_at = Some(to_rfc3339(last_at));
     let event = CloudEvent {
         specversion: "1.0",
-        id: &event_id(ids, last),
+        id: event_id,
         source: format!("/agents/{}", profile.agent_id),
         r#type: FAILED,
         time: to_rfc3339(last_at),
@@ -153,10 +151,6 @@ pub(super) fn event_for_all(
         data,
     };
     serde_json::to_string(&event).ok()
-}
-
-fn event_id(ids: DecisionIds, index: u64) -> String {
-    format!("evt_{}", ids.hide(index))
 }
 
 fn told_of(profile: &Profile) -> EventData<'_> {

@@ -11,10 +11,12 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    Body, Consequences, Entry, Executed, Moment, OperatorKey, RefusalKind, Rows, Ruled, StateHead, TransitionOutcome,
-    TrustChanged, WorkflowHead, apply,
+    Body, Consequences, Entry, EntryName, Executed, Moment, NAMES_SINCE, OperatorKey, RefusalKind, Rows, Ruled,
+    StateHead, TransitionOutcome, TrustChanged, WorkflowHead, apply,
 };
 use interlock_core::workflow::{Run, Workflow};
+
+use super::places::Places;
 
 /// The rows that follow from the entries so far.
 #[derive(Default)]
@@ -23,7 +25,8 @@ pub(super) struct Fold {
     pub(super) conversations: HashMap<(String, String), Conversation>,
     pub(super) heads: HashMap<String, StateHead>,
     pub(super) tickets: HashMap<String, Ticket>,
-    pub(super) executions: HashMap<u64, u64>,
+    /// By agent and decision.
+    pub(super) executions: HashMap<(String, u64), u64>,
     pub(super) keys: HashMap<String, OperatorKey>,
     pub(super) runs: HashMap<String, Run>,
     /// The newest workflow under each id.
@@ -34,10 +37,14 @@ pub(super) struct Fold {
     bundles: HashMap<Digest, Arc<Bundle>>,
     /// The one in force.
     in_force: Option<Arc<Bundle>>,
-    /// Rulings by which something can be executed, in their order, with the tickets that some of them opened.
-    executable: Vec<(u64, Executable, Option<Box<str>>)>,
-    /// Refusals that are written out, with whose they are: those that later ones may be like.
-    refusals: HashMap<u64, (String, RefusalKind)>,
+    /// Rulings by which something can be executed, of each agent in their order, with the tickets that some of them opened.
+    executable: HashMap<String, Vec<(u64, Executable, Option<Box<str>>)>>,
+    /// Refusals that are written out: those that later ones may be like.
+    refusals: HashMap<EntryName, RefusalKind>,
+    /// How many entries the service has.
+    pub(super) of_service: u64,
+    /// Where the entries of formats before the sixth stand: they speak of each other so.
+    pub(super) places: Places,
     /// Changes of trust that the next entry of the agent must be.
     due: HashMap<String, TrustChanged>,
     /// The time of the last entry that is about no agent.
@@ -47,7 +54,6 @@ pub(super) struct Fold {
 /// The rows of a fold while an entry is added.
 struct Adding<'f, B> {
     fold: &'f mut Fold,
-    index: u64,
     /// Sees a ruling with what it was decided on.
     before: Option<B>,
     /// The agent that was handed over, by its id.
@@ -77,7 +83,7 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
         Ok(self.fold.runs.remove(agent).unwrap_or_default())
     }
 
-    fn workflow(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, Infallible> {
+    fn workflow(&mut self, _agent: &str, run: &Run) -> Result<Option<Arc<Workflow>>, Infallible> {
         let position = run.position.as_ref();
         Ok(position.and_then(|position| self.fold.workflows.get(&position.workflow)).cloned())
     }
@@ -104,6 +110,18 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
         Ok(self.fold.registered.remove(id))
     }
 
+    fn of_service(&mut self) -> Result<u64, Infallible> {
+        Ok(self.fold.of_service)
+    }
+
+    fn seq_at(&mut self, agent: Option<&str>, place: u64) -> Option<u64> {
+        self.fold.places.seq_at(agent, place)
+    }
+
+    fn entries_before(&mut self, agent: &str, size: u64) -> u64 {
+        self.fold.places.before(Some(agent), size)
+    }
+
     /// What was decided is decided again.
     fn before(&mut self, entry: &Entry, moment: &Moment<'_>) {
         let agent = moment.agent;
@@ -121,7 +139,8 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
             self.wrong.push("it approved what was asked under another bundle");
         }
         if let Some(kind) = RefusalKind::of(&entry.body, agent.trust, entry.rules).filter(|_| entry.rules >= 5) {
-            self.fold.refusals.insert(self.index, (agent.profile.agent_id.clone(), kind));
+            let seq = agent.entries.saturating_add(1);
+            self.fold.refusals.insert(EntryName::of_agent(&agent.profile.agent_id, seq), kind);
         }
         if let Body::Ruled(ruled) = &entry.body {
             let facts = ruled.facts.as_ref();
@@ -163,17 +182,18 @@ impl<B: FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled)> Rows for Adding<'_, B> {
             }
         }
         if let Body::Executed(executed) = &entry.body {
-            self.wrong.extend(self.fold.check_execution(agent, executed, entry.at));
+            self.wrong.extend(self.fold.check_execution(agent, executed, entry));
         }
     }
 }
 
 impl Fold {
-    /// Adds an entry. `before` sees a ruling with what it was decided on; `wrong` is told what cannot be.
+    /// Adds an entry. `before` sees a ruling with what it was decided on; `wrong` is told what cannot be. Where it stands in
+    /// the tree counts for entries before the sixth format, which speak of each other so.
     pub(super) fn add(
         &mut self,
         entry: &Entry,
-        index: u64,
+        place: u64,
         before: impl FnOnce(&Moment<'_>, Option<&Bundle>, &Ruled),
         mut wrong: impl FnMut(&str),
     ) {
@@ -194,12 +214,20 @@ impl Fold {
             }
         }
         let mut adding =
-            Adding { fold: self, index, before: Some(before), agent: None, conversation: None, wrong: Vec::new() };
-        let Ok(after) = apply(entry, index, &mut adding);
+            Adding { fold: self, before: Some(before), agent: None, conversation: None, wrong: Vec::new() };
+        let Ok(after) = apply(entry, &mut adding);
         let Adding { agent, conversation, wrong: decided_wrong, .. } = adding;
         decided_wrong.iter().chain(&after.impossible).for_each(|reason| wrong(reason));
         self.check_beside_rows(entry, &mut wrong);
-        self.keep(entry, index, after, agent, conversation);
+        self.keep(entry, after, agent, conversation);
+        if entry.format < NAMES_SINCE {
+            self.places.add(entry.agent.as_deref(), place);
+        }
+    }
+
+    /// How many entries an agent has so far.
+    pub(super) fn entries_of(&self, agent: &str) -> u64 {
+        self.agents.get(agent).map_or(0, |agent| agent.entries)
     }
 
     /// What is said of other entries, which have no rows.
@@ -211,8 +239,9 @@ impl Fold {
         }
         if let Body::RefusalsRepeated(repeated) = &entry.body {
             for repeat in &repeated.repeats {
-                let known = self.refusals.get(&repeat.entry);
-                let same = known.is_some_and(|(agent, kind)| agent == id && kind.is_of(repeat));
+                let named = entry.seq_of(&repeat.entry, |agent, place| self.places.seq_at(agent, place));
+                let known = named.and_then(|seq| self.refusals.get(&EntryName::of_agent(id, seq)));
+                let same = known.is_some_and(|kind| kind.is_of(repeat));
                 if !same || repeat.count == 0 || repeat.first_at > repeat.last_at || repeat.last_at > entry.at {
                     wrong("it counts repeats of something else than a refusal of this agent");
                 }
@@ -221,18 +250,21 @@ impl Fold {
     }
 
     /// What is wrong with a report that something was done.
-    fn check_execution(&self, agent: &Agent, executed: &Executed, at: u64) -> Option<&'static str> {
-        let found = self.executable.binary_search_by_key(&executed.decision, |(index, ..)| *index);
-        let found = found.ok().and_then(|at| self.executable.get(at));
+    fn check_execution(&self, agent: &Agent, executed: &Executed, entry: &Entry) -> Option<&'static str> {
+        let id = &agent.profile.agent_id;
+        let decision = entry.seq_of(&executed.decision, |agent, place| self.places.seq_at(agent, place));
+        let own = self.executable.get(id).map_or(&[][..], Vec::as_slice);
+        let found = decision.and_then(|seq| own.binary_search_by_key(&seq, |(seq, ..)| *seq).ok());
+        let found = found.and_then(|at| own.get(at));
         let opened = found.and_then(|(_, _, opened)| opened.as_deref());
         let ticket = opened.and_then(|opened| self.tickets.get(opened));
-        let ticket = ticket.filter(|ticket| ticket.agent == agent.profile.agent_id);
-        let reported = self.executions.contains_key(&executed.decision);
+        let ticket = ticket.filter(|ticket| ticket.agent == *id);
+        let reported = decision.is_some_and(|seq| self.executions.contains_key(&(id.clone(), seq)));
         let executable = found.map(|(_, executable, _)| *executable);
         let Some(bundle) = self.in_force.as_ref().map(|bundle| bundle.digest()) else {
             return Some("no bundle was in force to report it under");
         };
-        let Ok(ruling) = decide_execution(agent, executable, ticket, reported, bundle, at) else {
+        let Ok(ruling) = decide_execution(agent, executable, ticket, reported, bundle, entry.at) else {
             return Some("this execution could not be reported then");
         };
         let spent = ticket.filter(|_| ruling.spends).map(|ticket| &ticket.approval_id);
@@ -245,20 +277,24 @@ impl Fold {
     fn keep(
         &mut self,
         entry: &Entry,
-        index: u64,
         after: Consequences,
         agent: Option<String>,
         conversation: Option<(String, String)>,
     ) {
-        if let Some(executable) = entry.body.ruled().map(Executable::of).filter(Executable::is_possible) {
-            let opened = after.opened.as_ref().map(|ticket| ticket.approval_id.as_str().into());
-            self.executable.push((index, executable, opened));
-        }
-        if let Some(decision) = after.executed {
-            self.executions.insert(decision, index);
-        }
+        self.of_service = after.of_service.unwrap_or(self.of_service);
         if let Some(row) = after.agent {
             let id = agent.unwrap_or_else(|| row.profile.agent_id.clone());
+            if let Some(executable) = entry.body.ruled().map(Executable::of).filter(Executable::is_possible) {
+                let opened = after.opened.as_ref().map(|ticket| ticket.approval_id.as_str().into());
+                let executable = (row.entries, executable, opened);
+                match self.executable.get_mut(&id) {
+                    Some(own) => own.push(executable),
+                    None => {
+                        self.executable.insert(id.clone(), vec![executable]);
+                    }
+                }
+            }
+            self.executions.extend(after.executed.map(|decision| ((id.clone(), decision), row.entries)));
             self.runs.extend(after.run.map(|run| (id.clone(), *run)));
             self.due.extend(after.trust.map(|due| (id.clone(), due)));
             self.agents.insert(id, row);

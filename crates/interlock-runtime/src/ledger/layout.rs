@@ -8,17 +8,20 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use interlock_core::ledger::Entry;
 use interlock_core::{Cause, display};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, OpenFlags};
 
-use super::fold::Fold;
-use super::sqlite::{LiveRow, to_text, to_u64, write_token};
 use super::store::StoreFault;
 
+mod carry;
+
+use carry::carry;
+
 /// The layout this version writes and reads.
-pub(super) const LAYOUT: i64 = 5;
+pub(super) const LAYOUT: i64 = 6;
+/// From this layout on rows speak of entries by their names.
+pub(super) const NAMES_LAYOUT: i64 = 6;
 
 const SCHEMA: &str = "
     CREATE TABLE entries (number INTEGER PRIMARY KEY, bytes BLOB NOT NULL, frontier BLOB) STRICT;
@@ -75,8 +78,28 @@ const SCHEMA_5: &str = "
     PRAGMA user_version = 5;
 ";
 
+/// What the sixth layout changed: rows speak of entries by their names, and entries are found by them. What waited in the
+/// outbox is put back by `carry.rs`.
+const SCHEMA_6: &str = "
+    ALTER TABLE agents ADD COLUMN places BLOB NOT NULL DEFAULT x'00';
+    CREATE TABLE places (agent TEXT NOT NULL, block INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY (agent, block))
+        STRICT, WITHOUT ROWID;
+    CREATE TABLE marks (mark INTEGER NOT NULL, agent TEXT NOT NULL, PRIMARY KEY (mark, agent)) STRICT, WITHOUT ROWID;
+    ALTER TABLE kept RENAME COLUMN number TO seq;
+    ALTER TABLE texts RENAME COLUMN number TO seq;
+    DROP TABLE executions;
+    CREATE TABLE executions (agent TEXT NOT NULL, decision INTEGER NOT NULL, report INTEGER NOT NULL,
+        PRIMARY KEY (agent, decision)) STRICT, WITHOUT ROWID;
+    DROP TABLE outbox;
+    CREATE TABLE outbox (agent TEXT NOT NULL, seq INTEGER NOT NULL, principal TEXT NOT NULL, lane INTEGER NOT NULL,
+        event_id TEXT NOT NULL, body TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (agent, seq)) STRICT, WITHOUT ROWID;
+    CREATE INDEX outbox_by_lane ON outbox (principal, lane, agent, seq);
+    PRAGMA user_version = 6;
+";
+
 /// What each layout added, from the first on.
-const LAYOUTS: [(i64, &str); 5] = [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4), (LAYOUT, SCHEMA_5)];
+const LAYOUTS: [(i64, &str); 6] =
+    [(1, SCHEMA), (2, SCHEMA_2), (3, SCHEMA_3), (4, SCHEMA_4), (5, SCHEMA_5), (LAYOUT, SCHEMA_6)];
 
 /// How long a statement waits for another connection.
 pub(super) const BUSY_TIME_MAX: Duration = Duration::from_secs(5);
@@ -172,8 +195,7 @@ fn make_private(path: &Path) -> Result<(), StoreFault> {
     }
 }
 
-/// Brings an older layout to this one: new tables, and from the first one the agents' rows as they follow from the
-/// entries now. Nothing is changed before the copy is whole and on disk.
+/// Brings an older layout to this one: new tables, and all rows as they follow from the entries now. Nothing is changed before the copy is whole and on disk.
 fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), StoreFault> {
     let copy = path.with_file_name(format!("ledger-layout-{layout}.db"));
     let last: Option<i64> = connection.query_row("SELECT max(number) FROM entries", [], |row| row.get(0))?;
@@ -198,9 +220,10 @@ fn migrate(connection: &Connection, path: &Path, layout: i64) -> Result<(), Stor
 /// What every later layout added, in order.
 fn add_layouts(connection: &Connection, layout: i64) -> Result<(), StoreFault> {
     for (since, schema) in LAYOUTS.iter().filter(|(since, _)| *since > layout) {
-        connection.execute_batch(schema)?;
-        if *since == 2 {
-            rewrite_agents(connection)?;
+        if *since == NAMES_LAYOUT {
+            carry(connection, schema)?;
+        } else {
+            connection.execute_batch(schema)?;
         }
     }
     Ok(())
@@ -240,26 +263,4 @@ fn is_copy(path: &Path, layout: i64, last: Option<i64>) -> Result<(), Cause> {
         (Err(error), _) | (_, Err(error)) => Err(Cause::of(error)),
         (Ok(_), Ok(_)) => Err("it is of another layout".into()),
     }
-}
-
-fn rewrite_agents(connection: &Connection) -> Result<(), StoreFault> {
-    let mut fold = Fold::default();
-    let mut select = connection.prepare("SELECT number, bytes FROM entries ORDER BY number")?;
-    let mut rows = select.query([])?;
-    while let Some(row) = rows.next()? {
-        let (number, bytes): (i64, Vec<u8>) = (row.get(0)?, row.get(1)?);
-        let entry =
-            Entry::from_bytes(&bytes).map_err(|error| StoreFault::while_doing(format!("entry {number}"), error))?;
-        let mut wrong = None;
-        fold.add(&entry, to_u64(number)?, |_, _, _| {}, |reason| wrong = Some(reason.to_owned()));
-        if let Some(reason) = wrong {
-            return Err(StoreFault::new(format!("entry {number}: {reason}")));
-        }
-    }
-    let mut update = connection.prepare("UPDATE agents SET live = ?2 WHERE id = ?1")?;
-    for (id, agent) in &fold.agents {
-        update.execute(params![id, to_text(&LiveRow::of(agent))?])?;
-        write_token(connection, agent.token, id)?;
-    }
-    Ok(())
 }

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
+use interlock_core::ledger::{EntryName, Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 
+use super::decision_id::mark_of;
+use super::places::Places;
 use super::store::{
     Changes, KEPT_MS, KeptAnswer, KeptText, Lane, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
 };
@@ -21,24 +23,32 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 struct Held {
     entries: Vec<Vec<u8>>,
+    places: Places,
     agents: BTreeMap<String, Arc<Agent>>,
     conversations: BTreeMap<(String, String), Conversation>,
     kept: BTreeMap<(String, Digest), KeptAnswer>,
     heads: BTreeMap<String, StateHead>,
     frontiers: BTreeMap<u64, Frontier>,
-    /// By the entry that opened them.
-    tickets: BTreeMap<u64, Ticket>,
-    executions: BTreeMap<u64, u64>,
+    /// In the order in which they were opened.
+    tickets: Vec<Ticket>,
+    /// By agent and decision.
+    executions: BTreeMap<(String, u64), u64>,
     keys: BTreeMap<String, OperatorKey>,
     runs: BTreeMap<String, Run>,
     workflows: BTreeMap<String, WorkflowHead>,
     texts: BTreeMap<(String, u64), KeptText>,
-    outbox: BTreeMap<u64, Outgoing>,
+    /// By agent and entry.
+    outbox: BTreeMap<(String, u64), Outgoing>,
 }
 
 impl Held {
     fn ticket(&self, id: &str) -> Option<Ticket> {
-        self.tickets.values().find(|ticket| ticket.approval_id == id).cloned()
+        self.tickets.iter().find(|ticket| ticket.approval_id == id).cloned()
+    }
+
+    fn entry_of(&self, agent: Option<&str>, seq: u64) -> Option<(u64, Vec<u8>)> {
+        let place = self.places.place(agent, seq)?;
+        Some((place, self.entries.get(usize::try_from(place).ok()?)?.clone()))
     }
 }
 
@@ -80,8 +90,12 @@ impl Txn for MemoryTxn<'_> {
         Ok(self.held.kept.get(&(agent.to_owned(), key)).cloned())
     }
 
-    fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
-        Ok(usize::try_from(index).ok().and_then(|index| self.held.entries.get(index)).cloned())
+    fn entry(&mut self, place: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(usize::try_from(place).ok().and_then(|place| self.held.entries.get(place)).cloned())
+    }
+
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault> {
+        Ok(self.held.entry_of(agent, seq))
     }
 
     fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault> {
@@ -92,8 +106,8 @@ impl Txn for MemoryTxn<'_> {
         Ok(self.held.ticket(id))
     }
 
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
-        Ok(self.held.executions.get(&decision).copied())
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
+        Ok(self.held.executions.get(&(agent.to_owned(), decision)).copied())
     }
 
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
@@ -119,7 +133,11 @@ impl Txn for MemoryTxn<'_> {
 
     fn commit(mut self: Box<Self>, changes: Changes) -> Result<(), StoreFault> {
         let held = &mut *self.held;
-        held.entries.extend(changes.entries);
+        for new in changes.entries {
+            let place = u64::try_from(held.entries.len()).unwrap_or(u64::MAX);
+            held.places.add(new.name.agent.as_deref(), place);
+            held.entries.push(new.bytes);
+        }
         held.agents.extend(changes.agents.into_iter().map(|agent| (agent.profile.agent_id.clone(), agent)));
         held.conversations.extend(changes.conversations.into_iter().map(|(agent, id, row)| ((agent, id), row)));
         held.texts.retain(|(agent, _), _| !changes.erased.contains(agent));
@@ -132,20 +150,26 @@ impl Txn for MemoryTxn<'_> {
         held.kept.extend(changes.kept.into_iter().map(|(agent, key, kept)| ((agent, key), kept)));
         held.kept.retain(|_, kept| kept.at.saturating_add(KEPT_MS) > newest);
         held.heads.extend(changes.heads);
-        held.tickets.extend(changes.tickets.into_iter().map(|ticket| (ticket.opened, ticket)));
-        held.executions.extend(changes.executions);
+        for ticket in changes.tickets {
+            match held.tickets.iter_mut().find(|known| known.approval_id == ticket.approval_id) {
+                Some(known) => *known = ticket,
+                None => held.tickets.push(ticket),
+            }
+        }
+        let executions = changes.executions.into_iter();
+        held.executions.extend(executions.map(|(agent, decision, report)| ((agent, decision), report)));
         held.keys.extend(changes.keys.into_iter().map(|key| (key.key_id.clone(), key)));
         held.runs.extend(changes.runs);
         held.workflows.extend(changes.workflows.into_iter().map(|head| (head.id.clone(), head)));
-        held.texts.extend(changes.texts.into_iter().map(|text| ((text.agent.clone(), text.index), text)));
-        for (agent, index) in changes.forgotten {
-            if held.texts.get(&(agent.clone(), index)).is_some_and(|text| text.until.is_some()) {
-                held.texts.remove(&(agent, index));
+        held.texts.extend(changes.texts.into_iter().map(|text| ((text.agent.clone(), text.seq), text)));
+        for key in changes.forgotten {
+            if held.texts.get(&key).is_some_and(|text| text.until.is_some()) {
+                held.texts.remove(&key);
             }
         }
         held.texts.retain(|_, text| text.until.is_none_or(|until| until > changes.now));
-        held.outbox.extend(changes.outbox.into_iter().map(|event| (event.id, event)));
-        held.outbox.retain(|id, _| !changes.delivered.contains(id));
+        held.outbox.extend(changes.outbox.into_iter().map(|event| ((event.agent.clone(), event.seq), event)));
+        held.outbox.retain(|_, event| !changes.delivered.contains(&event.name()));
         held.frontiers.insert(changes.frontier.size(), changes.frontier);
         Ok(())
     }
@@ -163,6 +187,18 @@ impl Reader for MemoryStore {
     fn entries(&mut self, from: u64, count: usize) -> Result<Vec<Vec<u8>>, StoreFault> {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
         Ok(self.held().entries.iter().skip(from).take(count).cloned().collect())
+    }
+
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault> {
+        Ok(self.held().entry_of(agent, seq))
+    }
+
+    fn of_service(&mut self) -> Result<u64, StoreFault> {
+        Ok(self.held().places.count(None))
+    }
+
+    fn agents_marked(&mut self, mark: u32) -> Result<Vec<String>, StoreFault> {
+        Ok(self.held().agents.keys().filter(|id| mark_of(id) == mark).cloned().collect())
     }
 
     fn head(&mut self) -> Result<Frontier, StoreFault> {
@@ -194,19 +230,20 @@ impl Reader for MemoryStore {
         Ok(self.held().ticket(id))
     }
 
-    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
+    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<(u64, Ticket)>, StoreFault> {
         let held = self.held();
-        let asked = held.tickets.values().rev().filter(|ticket| {
-            query.before.is_none_or(|before| ticket.opened < before)
+        let numbered = (0_u64..).zip(&held.tickets).collect::<Vec<_>>();
+        let asked = numbered.into_iter().rev().filter(|(number, ticket)| {
+            query.before.is_none_or(|before| *number < before)
                 && query.agent.as_ref().is_none_or(|agent| ticket.agent == *agent)
                 && (!query.undecided || ticket.resolution.is_none())
                 && query.expires_after.is_none_or(|after| ticket.expires_at > after)
         });
-        Ok(asked.take(count).cloned().collect())
+        Ok(asked.take(count).map(|(number, ticket)| (number, ticket.clone())).collect())
     }
 
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
-        Ok(self.held().executions.get(&decision).copied())
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
+        Ok(self.held().executions.get(&(agent.to_owned(), decision)).copied())
     }
 
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault> {
@@ -235,12 +272,12 @@ impl Reader for MemoryStore {
 
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault> {
         let held = self.held();
-        let later = held.texts.iter().filter(|((agent, index), _)| (agent.as_str(), *index) > after);
+        let later = held.texts.iter().filter(|((agent, seq), _)| (agent.as_str(), *seq) > after);
         Ok(later.take(count).map(|(_, text)| text.clone()).collect())
     }
 
-    fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
-        Ok(self.held().texts.get(&(agent.to_owned(), index)).cloned())
+    fn text(&mut self, agent: &str, seq: u64) -> Result<Option<KeptText>, StoreFault> {
+        Ok(self.held().texts.get(&(agent.to_owned(), seq)).cloned())
     }
 
     fn told_agent(&mut self, principal: &str, lane: Lane, after: &str) -> Result<Option<String>, StoreFault> {
@@ -255,10 +292,12 @@ impl Reader for MemoryStore {
         Ok(held.outbox.values().filter(of_lane).take(count).cloned().collect())
     }
 
-    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault> {
+    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<EntryName>, StoreFault> {
         let held = self.held();
         let old = held.outbox.values().filter(|event| event.principal == principal && event.at < at);
-        Ok(old.map(|event| event.id).take(count).collect())
+        let mut old: Vec<&Outgoing> = old.collect();
+        old.sort_by(|left, right| (left.at, &left.agent, left.seq).cmp(&(right.at, &right.agent, right.seq)));
+        Ok(old.into_iter().take(count).map(Outgoing::name).collect())
     }
 
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault> {
@@ -270,10 +309,10 @@ impl Reader for MemoryStore {
         Ok(counts.into_iter().collect())
     }
 
-    fn events(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault> {
+    fn events(&mut self, after: (&str, u64), count: usize) -> Result<Vec<Outgoing>, StoreFault> {
         let held = self.held();
-        let later = held.outbox.values().filter(|event| event.id > after);
-        Ok(later.take(count).cloned().collect())
+        let later = held.outbox.iter().filter(|((agent, seq), _)| (agent.as_str(), *seq) > after);
+        Ok(later.take(count).map(|(_, event)| event.clone()).collect())
     }
 
     fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault> {
@@ -292,8 +331,13 @@ impl Reader for MemoryStore {
         Ok(Rows {
             head,
             heads,
-            tickets: held.tickets.values().cloned().collect(),
-            executions: held.executions.iter().map(|(decision, report)| (*decision, *report)).collect(),
+            tickets: held.tickets.clone(),
+            executions: held
+                .executions
+                .iter()
+                .map(|((agent, decision), report)| (agent.clone(), *decision, *report))
+                .collect(),
+            places: held.places.clone(),
             keys: held.keys.values().cloned().collect(),
             runs: held.runs.iter().map(|(agent, run)| (agent.clone(), run.clone())).collect(),
             workflows: held.workflows.iter().map(|(id, head)| (id.clone(), head.clone())).collect(),

@@ -24,6 +24,7 @@ mod layout;
 mod memory;
 mod note;
 mod outbox;
+mod places;
 mod proofs;
 mod recovery;
 mod sqlite;
@@ -42,10 +43,12 @@ pub use decision_id::DecisionIds;
 pub use memory::MemoryStore;
 pub use note::{NOTE_BYTES_MAX, NoteVerifier};
 pub use outbox::{Parcel, Turn};
+pub use places::Places;
 pub use proofs::{BLOCK_LEN, ProofFault, TreeCache, prove_continuation, prove_entry};
 pub use recovery::{RecoveryFault, recover};
 pub use sqlite::{DATABASE_NAME, SqliteReader, SqliteStore};
 pub use store::{
-    Changes, KeptAnswer, KeptText, Lane, Left, Outgoing, Reader, Rows, Store, StoreFault, TicketQuery, Txn,
+    Changes, FoundEntry, KeptAnswer, KeptText, Lane, Left, NewEntry, Outgoing, Reader, Rows, Store, StoreFault,
+    TicketQuery, Txn, find_entry,
 };
 pub use writer::{Ledger, LedgerMetrics, Ports, QUEUE_LEN, StopFault, TicketWait};

@@ -3,11 +3,11 @@
 //! where it is.
 
 use interlock_core::action::{Millis, Profile};
-use interlock_core::ledger::{Body, Entry};
+use interlock_core::ledger::{Body, Entry, EntryName};
 
 use super::decision_id::DecisionIds;
 use super::event::{event_for_all, event_of};
-use super::store::{Lane, Outgoing, Reader, StoreFault};
+use super::store::{FoundEntry, Lane, Outgoing, Reader, StoreFault};
 
 /// So many events of one lane go in a row; then others have a turn, if any wait.
 const IN_A_ROW_MAX: u32 = 8;
@@ -28,8 +28,8 @@ pub struct Turn {
 /// What is sent at once: an event, or one in the place of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
-    /// The events it stands for.
-    pub ids: Vec<u64>,
+    /// The events it stands for, by the entries they tell of.
+    pub ids: Vec<EntryName>,
     /// What the receiver knows it by.
     pub event_id: String,
     /// A CloudEvents JSON object.
@@ -44,7 +44,7 @@ pub(super) fn next_parcel(
     ids: DecisionIds,
     principal: &str,
     turn: &mut Turn,
-) -> Result<(Option<Parcel>, Vec<u64>), StoreFault> {
+) -> Result<(Option<Parcel>, Vec<EntryName>), StoreFault> {
     let mut forged = Vec::new();
     for lane in turn.lanes() {
         let after = turn.last.get(lane_index(lane)).cloned().unwrap_or_default();
@@ -98,7 +98,7 @@ fn parcel_of(
     reader: &mut dyn Reader,
     ids: DecisionIds,
     events: Vec<Outgoing>,
-    forged: &mut Vec<u64>,
+    forged: &mut Vec<EntryName>,
 ) -> Result<Option<Parcel>, StoreFault> {
     let together = events.len() > ALONE_MAX && events.iter().all(|event| event.lane == Lane::Failed);
     let mut told: Vec<(Entry, Outgoing)> = Vec::new();
@@ -109,7 +109,7 @@ fn parcel_of(
                 told.push((entry, event));
                 profile = Some(of);
             }
-            None => forged.push(event.id),
+            None => forged.push(event.name()),
         }
         if !together && !told.is_empty() {
             break;
@@ -118,9 +118,9 @@ fn parcel_of(
     let Some((profile, (_, last))) = profile.zip(told.last()) else { return Ok(None) };
     let (event_id, at) = (last.event_id.clone(), last.at);
     let all: Vec<(Millis, &Body)> = told.iter().map(|(entry, _)| (entry.at, &entry.body)).collect();
-    let body = if all.len() > 1 { event_for_all(ids, &profile, &all, last.id) } else { Some(last.body.clone()) };
+    let body = if all.len() > 1 { event_for_all(&profile, &all, &event_id) } else { Some(last.body.clone()) };
     let body = body.ok_or_else(|| StoreFault::new("an event could not be written"))?;
-    Ok(Some(Parcel { ids: told.iter().map(|(_, event)| event.id).collect(), event_id, body, at }))
+    Ok(Some(Parcel { ids: told.iter().map(|(_, event)| event.name()).collect(), event_id, body, at }))
 }
 
 /// The entry an event follows from, and whose it is; `None` if it does not: it would go out with a signature.
@@ -129,10 +129,10 @@ pub(super) fn due(
     ids: DecisionIds,
     event: &Outgoing,
 ) -> Result<Option<(Entry, Profile)>, StoreFault> {
-    let bytes = reader.entries(event.id, 1)?.pop();
-    let Some(entry) = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok()) else { return Ok(None) };
-    let agent = entry.agent.as_deref().map_or(Ok(None), |agent| reader.agent(agent))?;
-    let Some(agent) = agent else { return Ok(None) };
-    let worth = event_of(ids, &agent.profile, &entry.body, entry.at, event.id);
+    let found = reader.entry_of(Some(&event.agent), event.seq)?;
+    let found = FoundEntry::read(Some(&event.agent), event.seq, found).ok().flatten();
+    let Some(FoundEntry { place, entry, .. }) = found else { return Ok(None) };
+    let Some(agent) = reader.agent(&event.agent)? else { return Ok(None) };
+    let worth = event_of(ids, &agent.profile, &entry, place);
     Ok((worth.as_ref() == Some(event)).then(|| (entry, Profile::clone(&agent.profile))))
 }

@@ -101,6 +101,7 @@ pub fn recover(
     let secret = checkpoint.map_or_else(|| Digest::of(&["decision ids"]), |file| file.key().id_secret());
     Ok(State {
         frontier: head,
+        of_service: reader.of_service()?,
         clock: last,
         bundle,
         ids: DecisionIds::new(secret),

@@ -1,8 +1,9 @@
 //! The embedded store: SQLite, write-ahead log, full sync, one writer.
 //!
 //! The layout is lean on purpose: counters live in the agent's row, the window in the conversation's, the tree's edge in
-//! the last entry of each batch, and entries have no index beside their number. Each more row or index would cost every
-//! approval. Rows that were committed last are remembered, parsed; one process owns the database, so nobody else changes
+//! the last entry of each batch, and entries have no index beside their place in the tree. Each more row or index would
+//! cost every approval. By their names they are found through blocks of places; the one that an agent is filling lies in
+//! its row too. Rows that were committed last are remembered, parsed; one process owns the database, so nobody else changes
 //! them.
 
 use std::collections::HashMap;
@@ -13,18 +14,22 @@ use std::time::{Duration, Instant};
 use interlock_core::action::{
     Agent, AgentStatus, Conversation, Millis, Mode, OpenTicket, Profile, Record, Spent, Ticket, Trust, TrustCost,
 };
-use interlock_core::ledger::{Frontier, OperatorKey, StateHead, WorkflowHead};
+use interlock_core::ledger::{EntryName, Frontier, OperatorKey, StateHead, WorkflowHead};
 use interlock_core::workflow::Run;
 use interlock_core::{Cause, Digest, json};
 use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
+use super::decision_id::mark_of;
 use super::layout::{BUSY_TIME_MAX, connect};
 use super::store::{Changes, KEPT_MS, KeptAnswer, Left, Outgoing, Reader, Store, StoreFault, Txn};
 
+pub(super) mod blocks;
 mod folding;
+mod older;
 mod reader;
 
+use blocks::OpenBlocks;
 use folding::Folding;
 pub use reader::SqliteReader;
 
@@ -57,6 +62,8 @@ pub struct SqliteStore {
 #[derive(Debug, Default)]
 struct Remembered {
     agents: HashMap<String, Arc<Agent>>,
+    /// The blocks of places that are being filled.
+    blocks: OpenBlocks,
     /// By agent, then by id, so that looking one up makes no key.
     conversations: HashMap<String, HashMap<String, Conversation>>,
     conversations_len: usize,
@@ -68,10 +75,12 @@ struct Remembered {
 
 impl Remembered {
     /// What a committed batch left behind.
-    fn update(&mut self, changes: Changes) {
+    fn update(&mut self, changes: Changes, blocks: OpenBlocks) {
         if self.agents.len() >= REMEMBERED_LEN {
             self.agents.clear();
+            self.blocks.clear();
         }
+        self.blocks.extend(blocks);
         if self.conversations_len >= REMEMBERED_LEN {
             self.conversations.clear();
             self.conversations_len = 0;
@@ -132,6 +141,7 @@ impl Store for SqliteStore {
             folding: &mut self.folding,
             commit_time: &mut self.commit_time,
             to_purge: &mut self.to_purge,
+            blocks: OpenBlocks::new(),
             open: true,
         }))
     }
@@ -175,6 +185,8 @@ struct SqliteTxn<'a> {
     folding: &'a mut Folding,
     commit_time: &'a mut Duration,
     to_purge: &'a mut bool,
+    /// As this transaction leaves them.
+    blocks: OpenBlocks,
     open: bool,
 }
 
@@ -203,18 +215,22 @@ impl Txn for SqliteTxn<'_> {
     }
 
     fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault> {
-        let select = "SELECT number, at, corrected FROM kept WHERE agent = ?1 AND key = ?2";
+        let select = "SELECT seq, at, corrected FROM kept WHERE agent = ?1 AND key = ?2";
         let mut statement = self.connection.prepare_cached(select)?;
         let row = statement.query_row(params![agent, key.bytes()], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get(2)?))
         });
-        let Some((index, at, corrected)) = row.optional()? else { return Ok(None) };
-        Ok(Some(KeptAnswer { index: to_u64(index)?, at: to_u64(at)?, corrected }))
+        let Some((seq, at, corrected)) = row.optional()? else { return Ok(None) };
+        Ok(Some(KeptAnswer { seq: to_u64(seq)?, at: to_u64(at)?, corrected }))
     }
 
-    fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+    fn entry(&mut self, place: u64) -> Result<Option<Vec<u8>>, StoreFault> {
         let mut statement = self.connection.prepare_cached("SELECT bytes FROM entries WHERE number = ?1")?;
-        Ok(statement.query_row([to_i64(index)?], |row| row.get(0)).optional()?)
+        Ok(statement.query_row([to_i64(place)?], |row| row.get(0)).optional()?)
+    }
+
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault> {
+        blocks::entry_of(self.connection, agent, seq)
     }
 
     fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault> {
@@ -227,8 +243,8 @@ impl Txn for SqliteTxn<'_> {
         read_ticket(self.connection, id)
     }
 
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault> {
-        read_execution(self.connection, decision)
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
+        read_execution(self.connection, agent, decision)
     }
 
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault> {
@@ -257,18 +273,26 @@ impl Txn for SqliteTxn<'_> {
         let insert = "INSERT INTO entries (number, bytes, frontier) VALUES (?1, ?2, ?3)";
         let mut insert = self.connection.prepare_cached(insert)?;
         let last = to_i64(changes.frontier.size())?.checked_sub(1);
-        for (number, bytes) in (to_i64(first)?..).zip(&changes.entries) {
+        for (number, new) in (to_i64(first)?..).zip(&changes.entries) {
             let frontier = (Some(number) == last).then(|| changes.frontier.to_bytes());
-            insert.execute(params![number, bytes, frontier])?;
+            insert.execute(params![number, new.bytes, frontier])?;
         }
-        let update = "UPDATE agents SET live = ?2 WHERE id = ?1";
+        self.blocks = blocks::add(self.connection, &mut self.remembered.blocks, &changes.entries, first)?;
+        if let Some(block) = self.blocks.get(blocks::SERVICE) {
+            blocks::write(self.connection, blocks::SERVICE, block)?;
+        }
+        let update = "UPDATE agents SET live = ?2, places = ?3 WHERE id = ?1";
         let mut update = self.connection.prepare_cached(update)?;
         for agent in &changes.agents {
             let (id, live) = (&agent.profile.agent_id, to_text(&LiveRow::of(agent))?);
-            if update.execute(params![id, live])? == 0 {
-                let insert = "INSERT INTO agents (id, profile, live) VALUES (?1, ?2, ?3)";
+            // A row changes by entries only, so there is a block.
+            let block = self.blocks.get(id).filter(|block| block.count() == agent.entries);
+            let block = block.ok_or_else(|| StoreFault::new(format!("{id} changed without an entry")))?.to_bytes();
+            if update.execute(params![id, live, block])? == 0 {
+                let insert = "INSERT INTO agents (id, profile, live, places) VALUES (?1, ?2, ?3, ?4)";
                 let mut insert = self.connection.prepare_cached(insert)?;
-                insert.execute(params![id, to_text(&*agent.profile)?, live])?;
+                insert.execute(params![id, to_text(&*agent.profile)?, live, block])?;
+                write_mark(self.connection, id)?;
             }
         }
         let update = "UPDATE conversations SET row = ?3 WHERE agent = ?1 AND id = ?2";
@@ -299,7 +323,8 @@ impl Txn for SqliteTxn<'_> {
         self.open = false;
         let rows = changes.agents.len().saturating_add(changes.conversations.len());
         self.folding.committed(rows.saturating_add(changes.entries.len()));
-        self.remembered.update(changes);
+        let blocks = std::mem::take(&mut self.blocks);
+        self.remembered.update(changes, blocks);
         Ok(())
     }
 }
@@ -308,12 +333,7 @@ impl SqliteTxn<'_> {
     /// Tickets, runs, workflows, executions and keys: few, so nothing is done where there are none.
     fn write_tickets(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         for ticket in &changes.tickets {
-            let replace = "INSERT OR REPLACE INTO tickets (number, id, agent, undecided, expires, row)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
-            let mut replace = self.connection.prepare_cached(replace)?;
-            let (number, undecided) = (to_i64(ticket.opened)?, ticket.resolution.is_none());
-            let (expires, row) = (to_i64(ticket.expires_at)?, to_text(ticket)?);
-            replace.execute(params![number, ticket.approval_id, ticket.agent, undecided, expires, row])?;
+            write_ticket(self.connection, ticket)?;
         }
         for (agent, run) in &changes.runs {
             let replace = "INSERT OR REPLACE INTO runs (agent, row) VALUES (?1, ?2)";
@@ -326,9 +346,8 @@ impl SqliteTxn<'_> {
         for (token, agent) in &changes.tokens {
             write_token(self.connection, *token, agent)?;
         }
-        for (decision, number) in &changes.executions {
-            let insert = "INSERT INTO executions (decision, number) VALUES (?1, ?2)";
-            self.connection.prepare_cached(insert)?.execute([to_i64(*decision)?, to_i64(*number)?])?;
+        for (agent, decision, report) in &changes.executions {
+            write_execution(self.connection, agent, *decision, *report)?;
         }
         for key in &changes.keys {
             let replace = "INSERT OR REPLACE INTO operator_keys (id, row) VALUES (?1, ?2)";
@@ -344,14 +363,14 @@ impl SqliteTxn<'_> {
             self.connection.prepare_cached("UPDATE kept SET corrected = NULL WHERE agent = ?1")?.execute([agent])?;
         }
         for text in &changes.texts {
-            let insert = "INSERT INTO texts (agent, number, salt, text, until) VALUES (?1, ?2, ?3, ?4, ?5)";
+            let insert = "INSERT INTO texts (agent, seq, salt, text, until) VALUES (?1, ?2, ?3, ?4, ?5)";
             let until = text.until.map(to_i64).transpose()?;
             let mut insert = self.connection.prepare_cached(insert)?;
-            insert.execute(params![text.agent, to_i64(text.index)?, text.salt, text.text, until])?;
+            insert.execute(params![text.agent, to_i64(text.seq)?, text.salt, text.text, until])?;
         }
-        for (agent, index) in &changes.forgotten {
-            let delete = "DELETE FROM texts WHERE agent = ?1 AND number = ?2 AND until IS NOT NULL";
-            self.connection.prepare_cached(delete)?.execute(params![agent, to_i64(*index)?])?;
+        for (agent, seq) in &changes.forgotten {
+            let delete = "DELETE FROM texts WHERE agent = ?1 AND seq = ?2 AND until IS NOT NULL";
+            self.connection.prepare_cached(delete)?.execute(params![agent, to_i64(*seq)?])?;
         }
         let mut removed = changes.forgotten.len().saturating_add(changes.erased.len());
         if changes.now >= self.remembered.texts_cleaned_at.saturating_add(TEXTS_CLEANING_MS) {
@@ -365,25 +384,23 @@ impl SqliteTxn<'_> {
     }
 
     fn write_outbox(&mut self, changes: &Changes) -> Result<(), StoreFault> {
-        for Outgoing { id, principal, agent, lane, event_id, body, at } in &changes.outbox {
-            let insert = "INSERT INTO outbox (id, principal, event_id, body, at, agent, lane)
-                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-            let mut insert = self.connection.prepare_cached(insert)?;
-            insert.execute(params![to_i64(*id)?, principal, event_id, body, to_i64(*at)?, agent, lane.number()])?;
+        for event in &changes.outbox {
+            write_event(self.connection, event)?;
         }
-        for id in &changes.delivered {
-            self.connection.prepare_cached("DELETE FROM outbox WHERE id = ?1")?.execute([to_i64(*id)?])?;
+        for EntryName { agent, seq } in &changes.delivered {
+            let delete = "DELETE FROM outbox WHERE agent = ?1 AND seq = ?2";
+            self.connection.prepare_cached(delete)?.execute(params![agent, to_i64(*seq)?])?;
         }
         Ok(())
     }
 
     fn write_kept(&mut self, changes: &Changes) -> Result<(), StoreFault> {
         let Some(newest) = changes.kept.iter().map(|(_, _, kept)| kept.at).max() else { return Ok(()) };
-        let insert = "INSERT OR REPLACE INTO kept (agent, key, number, at, corrected) VALUES (?1, ?2, ?3, ?4, ?5)";
+        let insert = "INSERT OR REPLACE INTO kept (agent, key, seq, at, corrected) VALUES (?1, ?2, ?3, ?4, ?5)";
         let mut insert = self.connection.prepare_cached(insert)?;
         for (agent, key, kept) in &changes.kept {
-            let (number, at) = (to_i64(kept.index)?, to_i64(kept.at)?);
-            insert.execute(params![agent, key.bytes(), number, at, kept.corrected])?;
+            let (seq, at) = (to_i64(kept.seq)?, to_i64(kept.at)?);
+            insert.execute(params![agent, key.bytes(), seq, at, kept.corrected])?;
         }
         if newest >= self.remembered.kept_cleaned_at.saturating_add(KEPT_CLEANING_MS) {
             // The whole table is looked at, so not too often.
@@ -403,7 +420,9 @@ struct Live {
     status: AgentStatus,
     trust: Trust,
     entries: u64,
-    last_index: u64,
+    /// The place of its last entry: of layouts before the sixth only.
+    #[serde(default)]
+    last_index: Option<u64>,
     last_at: Millis,
     spent: Spent,
     #[serde(default = "enforced")]
@@ -433,7 +452,6 @@ pub(super) struct LiveRow<'a> {
     status: AgentStatus,
     trust: Trust,
     entries: u64,
-    last_index: u64,
     last_at: Millis,
     spent: &'a Spent,
     #[serde(skip_serializing_if = "is_enforced")]
@@ -454,7 +472,6 @@ impl LiveRow<'_> {
             status: agent.status,
             trust: agent.trust,
             entries: agent.entries,
-            last_index: agent.last_index,
             last_at: agent.last_at,
             spent: &agent.spent,
             mode: agent.mode,
@@ -466,20 +483,57 @@ impl LiveRow<'_> {
     }
 }
 
-fn agent_of_row(row: rusqlite::Result<(String, String)>) -> Result<Agent, StoreFault> {
-    let (profile, live) = row?;
-    agent_of(Arc::new(from_text(&profile)?), &live)
-}
-
-fn agent_of(profile: Arc<Profile>, live: &str) -> Result<Agent, StoreFault> {
+/// An agent from its row, and where its last entry stands, as layouts before the sixth have it.
+fn agent_of(profile: &str, live: &str) -> Result<(Agent, Option<u64>), StoreFault> {
+    let profile: Arc<Profile> = Arc::new(from_text(profile)?);
     let Live { token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals, cost } =
         from_text(live)?;
-    Ok(Agent { profile, token, status, trust, entries, last_index, last_at, spent, mode, record, open, totals, cost })
+    let agent = Agent { profile, token, status, trust, entries, last_at, spent, mode, record, open, totals, cost };
+    Ok((agent, last_index))
 }
 
 pub(super) fn write_token(connection: &Connection, token: Digest, agent: &str) -> Result<(), StoreFault> {
     let replace = "INSERT OR REPLACE INTO tokens (agent, digest) VALUES (?1, ?2)";
     connection.prepare_cached(replace)?.execute(params![agent, token.bytes()])?;
+    Ok(())
+}
+
+/// By a few bits of its id an agent is found from the ids of its decisions.
+pub(super) fn write_mark(connection: &Connection, agent: &str) -> Result<(), StoreFault> {
+    let insert = "INSERT OR REPLACE INTO marks (mark, agent) VALUES (?1, ?2)";
+    connection.prepare_cached(insert)?.execute(params![mark_of(agent), agent])?;
+    Ok(())
+}
+
+/// A ticket keeps its number, and a new one gets the next.
+pub(super) fn write_ticket(connection: &Connection, ticket: &Ticket) -> Result<(), StoreFault> {
+    let (undecided, expires, row) = (ticket.resolution.is_none(), to_i64(ticket.expires_at)?, to_text(ticket)?);
+    let update = "UPDATE tickets SET agent = ?2, undecided = ?3, expires = ?4, row = ?5 WHERE id = ?1";
+    let values = params![ticket.approval_id, ticket.agent, undecided, expires, row];
+    if connection.prepare_cached(update)?.execute(values)? == 0 {
+        let insert = "INSERT INTO tickets (id, agent, undecided, expires, row) VALUES (?1, ?2, ?3, ?4, ?5)";
+        connection.prepare_cached(insert)?.execute(values)?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_execution(
+    connection: &Connection,
+    agent: &str,
+    decision: u64,
+    report: u64,
+) -> Result<(), StoreFault> {
+    let insert = "INSERT INTO executions (agent, decision, report) VALUES (?1, ?2, ?3)";
+    connection.prepare_cached(insert)?.execute(params![agent, to_i64(decision)?, to_i64(report)?])?;
+    Ok(())
+}
+
+pub(super) fn write_event(connection: &Connection, event: &Outgoing) -> Result<(), StoreFault> {
+    let Outgoing { principal, agent, seq, lane, event_id, body, at } = event;
+    let insert = "INSERT INTO outbox (agent, seq, principal, lane, event_id, body, at)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    let mut insert = connection.prepare_cached(insert)?;
+    insert.execute(params![agent, to_i64(*seq)?, principal, lane.number(), event_id, body, to_i64(*at)?])?;
     Ok(())
 }
 
@@ -501,10 +555,11 @@ fn read_workflow(connection: &Connection, id: &str) -> Result<Option<WorkflowHea
     row.map(|row| from_text(&row)).transpose()
 }
 
-fn read_execution(connection: &Connection, decision: u64) -> Result<Option<u64>, StoreFault> {
-    let mut statement = connection.prepare_cached("SELECT number FROM executions WHERE decision = ?1")?;
-    let number: Option<i64> = statement.query_row([to_i64(decision)?], |row| row.get(0)).optional()?;
-    number.map(to_u64).transpose()
+fn read_execution(connection: &Connection, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
+    let select = "SELECT report FROM executions WHERE agent = ?1 AND decision = ?2";
+    let mut statement = connection.prepare_cached(select)?;
+    let report: Option<i64> = statement.query_row(params![agent, to_i64(decision)?], |row| row.get(0)).optional()?;
+    report.map(to_u64).transpose()
 }
 
 fn read_keys(connection: &Connection) -> Result<Vec<OperatorKey>, StoreFault> {
@@ -516,7 +571,7 @@ fn read_agent(connection: &Connection, id: &str) -> Result<Option<Agent>, StoreF
     let mut statement = connection.prepare_cached("SELECT profile, live FROM agents WHERE id = ?1")?;
     let row = statement.query_row([id], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)));
     let Some((profile, live)) = row.optional()? else { return Ok(None) };
-    agent_of(Arc::new(from_text(&profile)?), &live).map(Some)
+    agent_of(&profile, &live).map(|(agent, _)| Some(agent))
 }
 
 fn read_conversation(connection: &Connection, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault> {

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_core::action::{Agent, Conversation, Millis, Ticket};
-use interlock_core::ledger::{EntryError, Frontier, OperatorKey, StateHead, WorkflowHead};
+use interlock_core::ledger::{
+    Entry, EntryError, EntryName, Frontier, NAMES_SINCE, OperatorKey, StateHead, WorkflowHead,
+};
 use interlock_core::workflow::Run;
 use interlock_core::{Cause, Digest};
+
+use super::places::Places;
 
 /// The store failed: what that means for what was in progress, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +64,41 @@ impl From<EntryError> for StoreFault {
     }
 }
 
+/// An entry that was found by its name.
+#[derive(Debug, Clone)]
+pub struct FoundEntry {
+    /// Where it stands in the tree.
+    pub place: u64,
+    /// The entry.
+    pub entry: Entry,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl FoundEntry {
+    /// Reads what a store found under a name. It must say itself that it is that one.
+    pub(super) fn read(
+        agent: Option<&str>,
+        seq: u64,
+        found: Option<(u64, Vec<u8>)>,
+    ) -> Result<Option<FoundEntry>, StoreFault> {
+        let Some((place, bytes)) = found else { return Ok(None) };
+        let entry = Entry::from_bytes(&bytes)?;
+        // Before the sixth format those of the service do not say their number.
+        let is_told = entry.agent.is_some() || entry.format >= NAMES_SINCE;
+        if entry.agent.as_deref() != agent || (is_told && entry.agent_seq != Some(seq)) {
+            let name = EntryName { agent: agent.map(str::to_owned), seq };
+            return Err(StoreFault::new(format!("entry {place} is not entry {name}")));
+        }
+        Ok(Some(FoundEntry { place, entry, bytes }))
+    }
+}
+
+/// An entry by its name.
+pub fn find_entry(reader: &mut dyn Reader, agent: Option<&str>, seq: u64) -> Result<Option<FoundEntry>, StoreFault> {
+    FoundEntry::read(agent, seq, reader.entry_of(agent, seq)?)
+}
+
 /// Where entries and rows are kept. One writer at a time.
 pub trait Store: Send {
     /// Begins the one transaction of a batch.
@@ -91,14 +130,16 @@ pub trait Txn {
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault>;
     /// The answer kept under a key.
     fn kept(&mut self, agent: &str, key: Digest) -> Result<Option<KeptAnswer>, StoreFault>;
-    /// The bytes of an entry.
-    fn entry(&mut self, index: u64) -> Result<Option<Vec<u8>>, StoreFault>;
+    /// The bytes of an entry, by its place in the tree.
+    fn entry(&mut self, place: u64) -> Result<Option<Vec<u8>>, StoreFault>;
+    /// An entry by its name: its place in the tree, and its bytes.
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault>;
     /// What is known of a state file.
     fn head(&mut self, path: &str) -> Result<Option<StateHead>, StoreFault>;
     /// A ticket.
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault>;
-    /// The entry that reported the execution of a decision, which is the entry `decision`.
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
+    /// The entry of an agent that reported the execution of a decision, which is its entry `decision`.
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault>;
     /// An operator's key.
     fn key(&mut self, id: &str) -> Result<Option<OperatorKey>, StoreFault>;
     /// What is known of a coding agent's calls.
@@ -121,6 +162,12 @@ pub trait Reader: Send {
     fn conversation(&mut self, agent: &str, id: &str) -> Result<Option<Conversation>, StoreFault>;
     /// Entries from an index on, at most so many.
     fn entries(&mut self, from: u64, count: usize) -> Result<Vec<Vec<u8>>, StoreFault>;
+    /// An entry by its name: its place in the tree, and its bytes.
+    fn entry_of(&mut self, agent: Option<&str>, seq: u64) -> Result<Option<(u64, Vec<u8>)>, StoreFault>;
+    /// How many entries the service has.
+    fn of_service(&mut self) -> Result<u64, StoreFault>;
+    /// The agents with this mark, by which ids of decisions lead to them.
+    fn agents_marked(&mut self, mark: u32) -> Result<Vec<String>, StoreFault>;
     /// The frontier of the whole ledger.
     fn head(&mut self) -> Result<Frontier, StoreFault>;
     /// The frontier the ledger had at a size a batch ended with.
@@ -133,10 +180,10 @@ pub trait Reader: Send {
     fn agent_by_token(&mut self, token: Digest) -> Result<Option<String>, StoreFault>;
     /// A ticket.
     fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault>;
-    /// Tickets, newest first, at most so many.
-    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault>;
-    /// The entry that reported the execution of a decision, which is the entry `decision`.
-    fn execution(&mut self, decision: u64) -> Result<Option<u64>, StoreFault>;
+    /// Tickets, newest first, at most so many, each with its number in this store.
+    fn tickets(&mut self, query: &TicketQuery, count: usize) -> Result<Vec<(u64, Ticket)>, StoreFault>;
+    /// The entry of an agent that reported the execution of a decision, which is its entry `decision`.
+    fn execution(&mut self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault>;
     /// The operators' keys, revoked ones too.
     fn keys(&mut self) -> Result<Vec<OperatorKey>, StoreFault>;
     /// What is known of a coding agent's calls.
@@ -147,20 +194,20 @@ pub trait Reader: Send {
     fn workflow(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault>;
     /// The newest workflows by id, after one of them, at most so many.
     fn workflows(&mut self, after: &str, count: usize) -> Result<Vec<WorkflowHead>, StoreFault>;
-    /// Texts that are kept, after one of them (agent, entry), at most so many.
+    /// Texts that are kept, after one of them (agent, number of the entry), at most so many.
     fn texts(&mut self, after: (&str, u64), count: usize) -> Result<Vec<KeptText>, StoreFault>;
     /// The text that is kept beside an entry.
-    fn text(&mut self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault>;
+    fn text(&mut self, agent: &str, seq: u64) -> Result<Option<KeptText>, StoreFault>;
     /// The next agent of a principal, by id, after one of them, about which events wait in a lane.
     fn told_agent(&mut self, principal: &str, lane: Lane, after: &str) -> Result<Option<String>, StoreFault>;
     /// Events about an agent that wait in a lane of its principal's, oldest first, at most so many.
     fn outbox(&mut self, principal: &str, lane: Lane, agent: &str, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
     /// Events that have waited for a principal since before a moment, oldest first, at most so many.
-    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault>;
+    fn outbox_before(&mut self, principal: &str, at: Millis, count: usize) -> Result<Vec<EntryName>, StoreFault>;
     /// How many events wait, by principal, for those that have any.
     fn backlog(&mut self) -> Result<Vec<(String, u64)>, StoreFault>;
-    /// Events that wait for their delivery to anybody, after one of them, at most so many.
-    fn events(&mut self, after: u64, count: usize) -> Result<Vec<Outgoing>, StoreFault>;
+    /// Events that wait for their delivery to anybody, after one of them (agent, number of the entry), at most so many.
+    fn events(&mut self, after: (&str, u64), count: usize) -> Result<Vec<Outgoing>, StoreFault>;
     /// Answers that are kept, after one of them (agent, key), at most so many.
     fn kept(&mut self, after: (&str, Digest), count: usize) -> Result<Vec<(String, Digest, KeptAnswer)>, StoreFault>;
     /// What the store holds beside what it should, or lacks: tables, indexes, whatever acts by itself. Empty if nothing.
@@ -182,8 +229,8 @@ pub struct Rows {
     pub heads: Vec<(String, StateHead)>,
     /// The tickets.
     pub tickets: Vec<Ticket>,
-    /// Executions: the decision's entry, the report's.
-    pub executions: Vec<(u64, u64)>,
+    /// Executions: agent, the decision's entry, the report's.
+    pub executions: Vec<(String, u64, u64)>,
     /// The operators' keys.
     pub keys: Vec<OperatorKey>,
     /// The runs, by agent.
@@ -192,6 +239,8 @@ pub struct Rows {
     pub workflows: Vec<(String, WorkflowHead)>,
     /// Whose token has which SHA-256.
     pub tokens: Vec<(String, Digest)>,
+    /// Where the entries stand, by their names.
+    pub places: Places,
     /// Rows that are found by what they do not say themselves.
     pub misfiled: Vec<String>,
     /// The agents' rows are of the first layout, which counted no totals.
@@ -201,7 +250,7 @@ pub struct Rows {
 /// Which tickets are asked for.
 #[derive(Debug, Clone, Default)]
 pub struct TicketQuery {
-    /// Only those opened before this entry.
+    /// Only those with a lower number in this store: what was opened later has a higher one.
     pub before: Option<u64>,
     /// Only those of this agent.
     pub agent: Option<String>,
@@ -216,8 +265,8 @@ pub struct TicketQuery {
 pub struct KeptText {
     /// Whose it is.
     pub agent: String,
-    /// The entry it belongs to.
-    pub index: u64,
+    /// The entry it belongs to: the number among the agent's.
+    pub seq: u64,
     /// Drawn for this text alone, so that a short one cannot be guessed from the entry.
     pub salt: [u8; 16],
     /// The text.
@@ -260,12 +309,12 @@ impl Lane {
 /// An event on its way to a webhook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outgoing {
-    /// Events about an agent in a lane are sent in this order: it is the entry's index.
-    pub id: u64,
     /// The principal, as the bundle names it.
     pub principal: String,
     /// The agent it is about.
     pub agent: String,
+    /// The entry it tells of: the number among the agent's. Events about an agent in a lane are sent in this order.
+    pub seq: u64,
     /// With what it waits.
     pub lane: Lane,
     /// The event's own id.
@@ -276,11 +325,27 @@ pub struct Outgoing {
     pub at: Millis,
 }
 
+impl Outgoing {
+    /// The entry it tells of.
+    pub fn name(&self) -> EntryName {
+        EntryName::of_agent(&self.agent, self.seq)
+    }
+}
+
+/// A new entry.
+#[derive(Debug, Clone)]
+pub struct NewEntry {
+    /// Its name.
+    pub name: EntryName,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
 /// What one batch changes.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// New entries, in order; the first has the index of the ledger's old size.
-    pub entries: Vec<Vec<u8>>,
+    /// New entries, in order; the place of the first is the ledger's old size.
+    pub entries: Vec<NewEntry>,
     /// Agents as they are afterwards.
     pub agents: Vec<Arc<Agent>>,
     /// Conversations as they are afterwards: agent, id, row.
@@ -291,8 +356,8 @@ pub struct Changes {
     pub tokens: Vec<(Digest, String)>,
     /// Tickets as they are afterwards.
     pub tickets: Vec<Ticket>,
-    /// Executions: the decision's entry, the report's.
-    pub executions: Vec<(u64, u64)>,
+    /// Executions: agent, the decision's entry, the report's.
+    pub executions: Vec<(String, u64, u64)>,
     /// Operators' keys as they are afterwards.
     pub keys: Vec<OperatorKey>,
     /// Runs as they are afterwards, by agent.
@@ -307,8 +372,8 @@ pub struct Changes {
     pub erased: Vec<String>,
     /// Events to be delivered.
     pub outbox: Vec<Outgoing>,
-    /// Events that need no more delivery.
-    pub delivered: Vec<u64>,
+    /// Events that need no more delivery, by the entries they tell of.
+    pub delivered: Vec<EntryName>,
     /// The time of the batch.
     pub now: Millis,
     /// Answers that can be asked for again.
@@ -320,8 +385,8 @@ pub struct Changes {
 /// An answer that can be asked for again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAnswer {
-    /// The entry it was recorded in.
-    pub index: u64,
+    /// The entry it was recorded in: the number among the agent's.
+    pub seq: u64,
     /// When.
     pub at: Millis,
     /// The corrected text that came with it, sealed; the ledger holds no text.

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use interlock_core::action::{Agent, Merits, Millis, Ticket};
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    Entry, MeritsCount, OpenIntent, OperatorKey, Ruled, UnauthenticatedRequests, WorkflowHead, leaf_hash,
+    Entry, EntryName, MeritsCount, OpenIntent, OperatorKey, UnauthenticatedRequests, WorkflowHead, leaf_hash,
 };
 use interlock_core::workflow::Run;
 use interlock_core::{Code, Digest};
@@ -22,7 +22,7 @@ use super::checkpoint::{CheckpointFile, SignedCheckpoint};
 use super::decision_id::DecisionIds;
 use super::outbox::{Parcel, Turn, next_parcel};
 use super::recovery::{CLOCK_BEHIND_MAX_MS, RecoveryFault, recover};
-use super::store::{KeptText, Left, Reader, Store, StoreFault, TicketQuery};
+use super::store::{FoundEntry, KeptText, Left, Reader, Store, StoreFault, TicketQuery, find_entry};
 use crate::clock::{Clock, Entropy};
 
 /// How many commands may wait; more are refused.
@@ -353,8 +353,8 @@ impl Ledger {
         lock(&self.shared.reader).ticket(id)
     }
 
-    /// Tickets, newest first, at most so many.
-    pub fn tickets(&self, query: &TicketQuery, count: usize) -> Result<Vec<Ticket>, StoreFault> {
+    /// Tickets, newest first, at most so many, each with its number in the store.
+    pub fn tickets(&self, query: &TicketQuery, count: usize) -> Result<Vec<(u64, Ticket)>, StoreFault> {
         lock(&self.shared.long_reader).tickets(query, count)
     }
 
@@ -373,27 +373,27 @@ impl Ledger {
     }
 
     /// The text that is kept beside an entry of an agent.
-    pub fn text(&self, agent: &str, index: u64) -> Result<Option<KeptText>, StoreFault> {
+    pub fn text(&self, agent: &str, seq: u64) -> Result<Option<KeptText>, StoreFault> {
         let now = self.now();
         let mut reader = lock(&self.shared.reader);
-        let text = reader.text(agent, index)?.filter(|text| text.until.is_none_or(|until| until > now));
+        let text = reader.text(agent, seq)?.filter(|text| text.until.is_none_or(|until| until > now));
         match text {
             // A person decides on it, so it must be what was asked.
             Some(text) if !is_text_of(reader.as_mut(), &text)? => {
-                Err(StoreFault::new(format!("the text kept for entry {index} is not the one it speaks of")))
+                Err(StoreFault::new(format!("the text kept for entry {seq} of {agent} is not the one it speaks of")))
             }
             text => Ok(text),
         }
     }
 
-    /// An index for somebody who may go on from it and may not know it.
-    pub fn hide_index(&self, index: u64) -> String {
-        self.shared.ids.hide(index)
+    /// A number for somebody who may go on from it and may not know it; among an agent's entries, or of the whole store.
+    pub fn hide_number(&self, agent: Option<&str>, number: u64) -> String {
+        self.cursors(agent).hide(number)
     }
 
-    /// The index behind such a text; `None` if it was made up.
-    pub fn find_index(&self, hidden: &str) -> Option<u64> {
-        self.shared.ids.find(hidden)
+    /// The number behind such a text; `None` if it was made up, or is another agent's.
+    pub fn find_number(&self, agent: Option<&str>, hidden: &str) -> Option<u64> {
+        self.cursors(agent).find(hidden)
     }
 
     /// The ticket with which a runner may start what a decision let run.
@@ -406,45 +406,59 @@ impl Ledger {
         self.shared.ids.open_ticket(ticket)
     }
 
-    /// The ruling with this id, and where it stands.
-    pub fn ruling(&self, decision_id: &str) -> Result<Option<(u64, Entry)>, StoreFault> {
-        let Some(index) = self.shared.ids.open(decision_id).filter(|index| *index < self.size()) else {
-            return Ok(None);
-        };
-        let Some(bytes) = self.entry(index)? else { return Ok(None) };
+    fn cursors(&self, agent: Option<&str>) -> DecisionIds {
+        agent.map_or(self.shared.ids, |agent| self.shared.ids.of_agent(agent))
+    }
+
+    /// The ruling with this id.
+    pub fn ruling(&self, decision_id: &str) -> Result<Option<FoundEntry>, StoreFault> {
+        let ids = self.shared.ids;
+        let is_it = |entry: &Entry| entry.body.ruled().is_some_and(|ruled| ruled.decision_id == decision_id);
+        let Some((mark, seq)) = ids.open(decision_id) else { return Ok(None) };
+        let mut reader = lock(&self.shared.reader);
+        for agent in reader.agents_marked(mark)? {
+            let found = find_entry(reader.as_mut(), Some(&agent), seq)?.filter(|found| is_it(&found.entry));
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        // An id from before the sixth format hides a place in the tree.
+        let Some(place) = ids.open_place(decision_id).filter(|place| *place < self.size()) else { return Ok(None) };
+        let Some(bytes) = reader.entries(place, 1)?.pop() else { return Ok(None) };
         let entry = Entry::from_bytes(&bytes)?;
-        let same = |ruled: &Ruled| ruled.decision_id == decision_id;
-        Ok(entry.body.ruled().is_some_and(same).then_some((index, entry)))
+        Ok(is_it(&entry).then_some(FoundEntry { place, entry, bytes }))
     }
 
     /// What the ledger says for and against more trust for an agent.
     pub fn merits(&self, agent: &Agent) -> Result<Merits, StoreFault> {
         let mut count = MeritsCount::default();
-        let mut next = Some(agent.last_index);
-        while let Some(index) = next {
-            let bytes = lock(&self.shared.long_reader).entries(index, 1)?.pop();
-            let bytes = bytes.ok_or_else(|| StoreFault::new(format!("entry {index} is missing")))?;
-            let entry = Entry::from_bytes(&bytes)?;
-            next = entry.previous;
-            if !count.add(&entry, index) {
+        let id = &agent.profile.agent_id;
+        for seq in (1..=agent.entries).rev() {
+            let found = find_entry(lock(&self.shared.long_reader).as_mut(), Some(id), seq)?;
+            let found = found.ok_or_else(|| StoreFault::new(format!("entry {seq} of {id} is missing")))?;
+            if !count.add(&found.entry, found.place) {
                 break;
             }
         }
         Ok(count.finish())
     }
 
-    /// The entry that reported the execution of a decision, which is the entry `decision`.
-    pub fn execution(&self, decision: u64) -> Result<Option<u64>, StoreFault> {
-        lock(&self.shared.reader).execution(decision)
+    /// The entry of an agent that reported the execution of a decision, which is its entry `decision`.
+    pub fn execution(&self, agent: &str, decision: u64) -> Result<Option<u64>, StoreFault> {
+        lock(&self.shared.reader).execution(agent, decision)
     }
 
     /// What goes to a principal next, and the events that were found on the way and do not follow from their entries.
-    pub fn next_parcel(&self, principal: &str, turn: &mut Turn) -> Result<(Option<Parcel>, Vec<u64>), StoreFault> {
+    pub fn next_parcel(
+        &self,
+        principal: &str,
+        turn: &mut Turn,
+    ) -> Result<(Option<Parcel>, Vec<EntryName>), StoreFault> {
         next_parcel(lock(&self.shared.long_reader).as_mut(), self.shared.ids, principal, turn)
     }
 
     /// Events that have waited for a principal since before a moment, at most so many.
-    pub fn outbox_before(&self, principal: &str, at: Millis, count: usize) -> Result<Vec<u64>, StoreFault> {
+    pub fn outbox_before(&self, principal: &str, at: Millis, count: usize) -> Result<Vec<EntryName>, StoreFault> {
         lock(&self.shared.long_reader).outbox_before(principal, at, count)
     }
 
@@ -511,15 +525,19 @@ impl Ledger {
         Ok(place.to_owned())
     }
 
-    /// The bytes of an entry.
-    pub fn entry(&self, index: u64) -> Result<Option<Vec<u8>>, StoreFault> {
-        Ok(lock(&self.shared.reader).entries(index, 1)?.pop())
+    /// The bytes of an entry, by its place in the tree.
+    pub fn entry(&self, place: u64) -> Result<Option<Vec<u8>>, StoreFault> {
+        Ok(lock(&self.shared.reader).entries(place, 1)?.pop())
     }
 
-    /// An entry, as it was answered when it was recorded.
-    pub fn recorded(&self, index: u64) -> Result<Option<Recorded>, StoreFault> {
-        let Some(bytes) = self.entry(index)? else { return Ok(None) };
-        let entry = Entry::from_bytes(&bytes)?;
+    /// An entry by its name: of an agent, or of the service.
+    pub fn entry_of(&self, agent: Option<&str>, seq: u64) -> Result<Option<FoundEntry>, StoreFault> {
+        find_entry(lock(&self.shared.reader).as_mut(), agent, seq)
+    }
+
+    /// An entry of an agent, as it was answered when it was recorded.
+    pub fn recorded(&self, agent: &str, seq: u64) -> Result<Option<Recorded>, StoreFault> {
+        let Some(FoundEntry { place: index, entry, bytes }) = self.entry_of(Some(agent), seq)? else { return Ok(None) };
         Ok(Some(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: false, folded: None, corrected: None }))
     }
 

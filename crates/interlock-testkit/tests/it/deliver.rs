@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use interlock_core::Cause;
+use interlock_core::ledger::EntryName;
 use interlock_http::deliver::{
     CHECKPOINT_DESTINATION, Checkpoints, Deliveries, Destination, Destinations, Outbox, Outgoing, Schedule, keep_file,
     replace_file,
@@ -58,7 +59,8 @@ impl TestOutbox {
     fn put(&self, id: u64, destination: &str, opened_at: u64) {
         let body = format!(r#"{{"specversion":"1.0","id":"{id}","data":"Grüße an {destination}"}}"#);
         let event_id = format!("evt_{id}");
-        let row = Outgoing { ids: vec![id], destination: destination.to_owned(), event_id, body, opened_at };
+        let ids = vec![EntryName::of_service(id)];
+        let row = Outgoing { ids, destination: destination.to_owned(), event_id, body, opened_at };
         self.rows.lock().unwrap().insert(id, row);
     }
 
@@ -101,25 +103,25 @@ impl Outbox for TestOutbox {
         Ok((turn, next))
     }
 
-    fn older(&self, destination: &str, before: u64, limit: usize) -> Result<Vec<u64>, Cause> {
+    fn older(&self, destination: &str, before: u64, limit: usize) -> Result<Vec<EntryName>, Cause> {
         self.fails()?;
         let rows = self.rows.lock().unwrap();
         let old = rows.iter().filter(|(_, row)| row.destination == destination && row.opened_at < before);
-        Ok(old.map(|(id, _)| *id).take(limit).collect())
+        Ok(old.map(|(id, _)| EntryName::of_service(*id)).take(limit).collect())
     }
 
-    fn delivered(&self, ids: &[u64]) -> Result<(), Cause> {
+    fn delivered(&self, ids: &[EntryName]) -> Result<(), Cause> {
         self.fails()?;
-        for id in ids {
+        for EntryName { seq: id, .. } in ids {
             self.rows.lock().unwrap().remove(id).expect("a row that waits");
             self.delivered.lock().unwrap().push(*id);
         }
         Ok(())
     }
 
-    fn abandoned(&self, ids: &[u64], reason: &str) -> Result<(), Cause> {
+    fn abandoned(&self, ids: &[EntryName], reason: &str) -> Result<(), Cause> {
         self.fails()?;
-        for id in ids {
+        for EntryName { seq: id, .. } in ids {
             self.rows.lock().unwrap().remove(id).expect("a row that waits");
             self.abandoned.lock().unwrap().push((*id, reason.to_owned()));
         }

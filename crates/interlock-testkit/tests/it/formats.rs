@@ -13,10 +13,10 @@ use interlock_core::workflow::Workflow;
 use interlock_runtime::attestation::{AttestationKeys, FILE_NAME, Jwks, verify};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
-    Checkpoint, CheckpointFile, Command, LedgerKey, Reader, Recorded, SqliteReader, SqliteStore, Turn,
+    Answer, Checkpoint, CheckpointFile, Command, LedgerKey, Reader, Recorded, SqliteReader, SqliteStore, Turn, replay,
     verify as verify_ledger, verify_with_key,
 };
-use interlock_testkit::gate::{create_key, register};
+use interlock_testkit::gate::TestAgent;
 use interlock_testkit::repository;
 use interlock_testkit::service::{OPERATOR_KEY, START_MS, Server};
 
@@ -173,9 +173,9 @@ fn entries_of_host_processes_of_format_4() {
 #[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new) in [("\"format\":1", "\"format\":7"), ("\"rules\":1", "\"rules\":7")] {
+    for (old, new, told) in [("\"format\":1", "\"format\":7", 7), ("\"rules\":1", "\"rules\":7", 7)] {
         let newer = line.replacen(old, new, 1);
-        assert!(matches!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(7))), "{newer}");
+        assert_eq!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(told)), "{newer}");
     }
     assert!(Entry::from_bytes(line.replacen("\"at\":", "\"extra\":0,\"at\":", 1).as_bytes()).is_err());
 }
@@ -211,7 +211,7 @@ fn attestations_and_their_keys_of_format_1() {
     assert_eq!(tokens.lines().nth(1), Some(again.as_str()), "signed as it was signed");
 }
 
-/// Every table and what is in it, as text; `runs` is new in the third layout, `workflows` in the fourth.
+/// Every table and what is in it, as text.
 fn tables(path: &Path) -> BTreeMap<String, Vec<String>> {
     let connection = rusqlite::Connection::open(path).expect("a database");
     let mut names =
@@ -230,167 +230,260 @@ fn tables(path: &Path) -> BTreeMap<String, Vec<String>> {
         found.sort();
         found
     };
-    let later = |name: &&String| !["runs", "workflows"].contains(&name.as_str());
-    names.iter().filter(later).map(|name| (name.clone(), rows_of(name))).collect()
+    names.iter().map(|name| (name.clone(), rows_of(name))).collect()
 }
 
-/// A database as the second layout had it: rulings of the first format, then tickets, texts and keys.
-fn layout_2(directory: &Path) -> PathBuf {
-    let golden = repository().join("crates/interlock-testkit/tests/golden/data-1");
-    fs::copy(golden.join("ledger.db"), directory.join("ledger.db")).expect("a copy");
-    let bundle = Bundle::load("", &BTreeMap::new(), false).expect("a bundle");
-    let server = Server::start(Box::new(SqliteStore::open(directory).expect("a store")), None, bundle);
-    let mut client = server.client();
-    create_key(&mut client, r#"{"name":"ann","role":"approver"}"#).expect("a key");
-    let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
-    for step in 1..=3 {
-        let body = format!(
-            r#"{{"action":{{"type":"send_email","parameters":{{"n":{step}}}}},"context":{{"conversation_id":"c","step_number":{step}}}}}"#
-        );
-        let headers = [("x-agent-token", agent.token.as_str()), ("idempotency-key", &step.to_string())];
-        let asked = client.send("POST", &format!("/agents/{}/verify", agent.id), &headers, &body).expect("an answer");
-        assert!(asked.body.contains("PENDING"), "{}", asked.body);
-    }
-    drop(server);
-    fs::remove_file(directory.join("ledger-layout-1.db")).expect("the first copy");
-    let path = directory.join("ledger.db");
-    let connection = rusqlite::Connection::open(&path).expect("a database");
-    connection
-        .execute_batch(
-            "DROP TABLE runs; DROP TABLE workflows; PRAGMA user_version = 2; PRAGMA wal_checkpoint(TRUNCATE);",
-        )
-        .expect("older");
-    connection.execute_batch(WITHOUT_LANES).expect("older");
-    path
-}
-
-#[test]
-fn a_database_of_layout_2_becomes_one_of_this_layout_and_keeps_everything() {
+/// A copy of a directory as an older version left it.
+fn older(name: &str) -> tempfile::TempDir {
     let scratch = tempfile::tempdir().expect("a directory");
-    let path = layout_2(scratch.path());
-    let before = tables(&path);
-    for table in ["agents", "conversations", "entries", "kept", "operator_keys", "texts", "tickets", "tokens"] {
-        assert!(!before[table].is_empty(), "{table} has nothing to lose");
-    }
-    // It can be audited as it is.
-    let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
-    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-    drop(reader);
-    let copy = scratch.path().join("ledger-layout-2.db");
-    fs::write(&copy, "not a copy of anything, and long enough to be looked at").expect("written");
-    let refused = SqliteStore::open(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
-    assert!(refused.contains("is no copy of this ledger"), "{refused}");
-    assert_eq!(tables(&path), before, "nothing was changed");
-    fs::remove_file(&copy).expect("removed");
-    drop(SqliteStore::open(scratch.path()).expect("migrated"));
-    assert_eq!(tables(&path), before);
-    let version = |path: &Path| {
-        let connection = rusqlite::Connection::open(path).expect("a database");
-        connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("a version")
-    };
-    assert_eq!((version(&path), version(&copy)), (5, 2));
-    let copied = tables(&copy);
-    assert!(copied.iter().all(|(name, rows)| name == "kept" || *rows == before[name]), "the copy differs");
-    assert_eq!(fs::metadata(&copy).expect("a file").permissions().mode() & 0o777, 0o600);
-    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-    drop(reader);
-    // And a second time nothing happens.
-    drop(SqliteStore::open(scratch.path()).expect("opened"));
-    assert_eq!(tables(&path), before);
-}
-
-#[test]
-fn a_database_of_layout_3_becomes_one_of_this_layout_and_keeps_everything() {
-    let scratch = tempfile::tempdir().expect("a directory");
-    let bundle = || Bundle::load("", &BTreeMap::new(), false).expect("a bundle");
-    let start = || Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), None, bundle());
-    let flow = r#"{"id":"w","initial":"a","states":{"a":{"on":{"END":"z"}},"z":{"type":"final"}}}"#;
-    let key = [("x-api-key", OPERATOR_KEY)];
-    let run = {
-        let server = start();
-        let body = format!(r#"{{"host":"codex","project":"/srv/shop","workflow":{flow}}}"#);
-        let started = server.client().send("POST", "/runs", &key, &body).expect("an answer");
-        assert_eq!(started.status, 201, "{}", started.body);
-        started.body
-    };
-    let path = scratch.path().join("ledger.db");
-    let connection = rusqlite::Connection::open(&path).expect("a database");
-    let older = "DROP TABLE workflows; PRAGMA user_version = 3; PRAGMA wal_checkpoint(TRUNCATE);";
-    connection.execute_batch(older).expect("older");
-    connection.execute_batch(WITHOUT_LANES).expect("older");
-    drop(connection);
-    let before = tables(&path);
-    // It can be audited and asked as it is.
-    let mut reader = SqliteReader::open(scratch.path()).expect("the old layout is read");
-    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-    assert_eq!((reader.workflow("w"), reader.workflows("", 9)), (Ok(None), Ok(Vec::new())));
-    drop(reader);
-    drop(SqliteStore::open(scratch.path()).expect("migrated"));
-    assert_eq!(tables(&path), before);
-    assert_eq!(tables(&scratch.path().join("ledger-layout-3.db")), before, "the copy");
-    let server = start();
-    let mut client = server.client();
-    let shown = client.send("GET", "/runs", &key, "").expect("an answer");
-    assert!(shown.body.contains(&run), "{}", shown.body);
-    let registered = client.send("POST", "/workflows", &key, &format!(r#"{{"workflow":{flow}}}"#)).expect("an answer");
-    assert_eq!(registered.status, 201, "{}", registered.body);
-    drop(server);
-    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-    let report = verify_ledger(&mut reader, None, START_MS, &mut |_, _| {}).expect("an audit");
-    assert!(report.findings.is_empty(), "{:?}", report.findings);
-}
-
-/// What the fifth layout added, taken back.
-const WITHOUT_LANES: &str = "DROP INDEX outbox_by_lane; ALTER TABLE outbox DROP COLUMN lane;
-    ALTER TABLE outbox DROP COLUMN agent; CREATE INDEX outbox_by_principal ON outbox (principal, id);";
-
-#[test]
-fn a_database_of_layout_4_becomes_one_of_this_layout_and_keeps_what_waits() {
-    let scratch = tempfile::tempdir().expect("a directory");
-    let told = "[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec-that-nobody-else-knows'\n";
-    let bundle = || Bundle::load(told, &BTreeMap::new(), false).expect("a bundle");
-    let key = || LedgerKey::open(scratch.path(), &SystemEntropy::new()).expect("a key");
-    let start = || {
-        let file = CheckpointFile::new(scratch.path(), key());
-        Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), Some(file), bundle())
-    };
-    {
-        let server = start();
-        let mut client = server.client();
-        let agent = register(&mut client, r#"{"name":"a","type":"supervised","principal_id":"p"}"#).expect("an agent");
-        let path = format!("/agents/{}/verify", agent.id);
-        for (step, action) in [r#"{"type":"calculate","query":"1/0"}"#, r#"{"type":"send_email"}"#].iter().enumerate() {
-            let context = format!(r#"{{"conversation_id":"c","step_number":{}}}"#, step + 1);
-            let body = format!(r#"{{"action":{action},"context":{context}}}"#);
-            client.send("POST", &path, &[("x-agent-token", &agent.token)], &body).expect("an answer");
+    let golden = repository().join("crates/interlock-testkit/tests/golden").join(name);
+    for file in ["ledger.db", "checkpoint", "ledger.key"].map(|file| (golden.join(file), scratch.path().join(file))) {
+        if file.0.exists() {
+            fs::copy(file.0, &file.1).expect("a copy");
+            fs::set_permissions(&file.1, fs::Permissions::from_mode(0o600)).expect("a mode");
         }
-        let suspend = format!("/agents/{}/suspend", agent.id);
-        client.send("POST", &suspend, &[("x-api-key", OPERATOR_KEY)], "").expect("an answer");
     }
-    let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
-    connection.execute_batch(WITHOUT_LANES).expect("older");
-    connection.execute_batch("PRAGMA user_version = 4; PRAGMA wal_checkpoint(TRUNCATE);").expect("older");
-    drop(connection);
-    let findings = || {
-        let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
-        verify_with_key(&mut reader, None, &key(), START_MS, &mut |_, _| {}).expect("an audit").findings
+    scratch
+}
+
+/// What an audit finds, with the key of the ledger if there is one, and what comes out differently when all is decided
+/// again. Before the second layout kept answers were not sealed with the key.
+fn found(directory: &Path) -> Vec<String> {
+    let mut reader = SqliteReader::open(directory).expect("a reader");
+    let has_sealed = !directory.join("unsealed").exists();
+    let report = if has_sealed && directory.join("ledger.key").exists() {
+        let file = CheckpointFile::new(directory, ledger_key(directory));
+        let sealed = file.read().expect("a checkpoint");
+        verify_with_key(&mut reader, sealed, file.key(), START_MS, &mut |_, _| {})
+    } else {
+        verify_ledger(&mut reader, None, START_MS, &mut |_, _| {})
     };
-    // It can be audited as it is, its events too.
-    assert_eq!(findings(), Vec::<String>::new());
-    let server = start();
+    let again = replay(&mut reader, None, &mut |_, _| {}).expect("replayed");
+    let mut found = report.expect("an audit").findings;
+    found.extend(again.findings);
+    found.extend(again.differences.iter().map(|difference| format!("{difference:?}")));
+    found
+}
+
+fn ledger_key(directory: &Path) -> LedgerKey {
+    LedgerKey::open(directory, &SystemEntropy::new()).expect("a key")
+}
+
+fn version(path: &Path) -> i64 {
+    let connection = rusqlite::Connection::open(path).expect("a database");
+    connection.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)).expect("a version")
+}
+
+/// Directories of every older layout: what is in them, beside entries and agents.
+const OLDER: [(&str, i64, &[&str]); 6] = [
+    ("data-1", 1, &["conversations"]),
+    ("data-2", 2, &["conversations", "kept", "operator_keys", "texts", "tickets", "tokens"]),
+    ("data-3", 3, &["runs"]),
+    ("data-4", 4, &["outbox", "texts", "tickets"]),
+    ("data-5", 5, &["executions", "heads", "kept", "outbox", "runs", "texts", "tickets", "workflows"]),
+    ("world-5", 5, &["executions", "kept", "runs", "texts", "tickets", "workflows"]),
+];
+
+/// Sizes of what must not become less, whatever it is called.
+fn sizes(tables: &BTreeMap<String, Vec<String>>) -> BTreeMap<&str, usize> {
+    let added = ["marks", "places", "tokens", "runs", "workflows"];
+    let kept = tables.iter().filter(|(name, _)| !added.contains(&name.as_str()));
+    kept.map(|(name, rows)| (name.as_str(), rows.len())).collect()
+}
+
+#[test]
+fn a_database_of_an_older_layout_becomes_one_of_this_layout_and_keeps_everything() {
+    for (name, layout, filled) in OLDER {
+        let scratch = older(name);
+        if layout < 2 {
+            fs::write(scratch.path().join("unsealed"), "").expect("written");
+        }
+        let path = scratch.path().join("ledger.db");
+        let before = tables(&path);
+        for table in ["entries", "agents"].iter().chain(filled) {
+            assert!(!before[*table].is_empty(), "{name}: {table} has nothing to lose");
+        }
+        // It can be audited as it is.
+        assert_eq!(found(scratch.path()), Vec::<String>::new(), "{name}, as it is");
+        let copy = scratch.path().join(format!("ledger-layout-{layout}.db"));
+        fs::write(&copy, "not a copy of anything, and long enough to be looked at").expect("written");
+        let refused = SqliteStore::open(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(refused.contains("is no copy of this ledger"), "{name}: {refused}");
+        assert_eq!(tables(&path), before, "{name}: nothing was changed");
+        fs::remove_file(&copy).expect("removed");
+        drop(SqliteStore::open(scratch.path()).expect("migrated"));
+        let after = tables(&path);
+        assert_eq!((version(&path), version(&copy)), (6, layout), "{name}");
+        assert_eq!(after["entries"], before["entries"], "{name}: entries stay as they are");
+        let (before_sizes, mut after_sizes) = (sizes(&before), sizes(&after));
+        after_sizes.retain(|table, _| before_sizes.contains_key(table));
+        assert_eq!(after_sizes, before_sizes, "{name}");
+        let copied = tables(&copy);
+        assert!(
+            copied.iter().all(|(table, rows)| table == "kept" || *rows == before[table]),
+            "{name}: the copy differs"
+        );
+        assert_eq!(fs::metadata(&copy).expect("a file").permissions().mode() & 0o777, 0o600);
+        assert_eq!(found(scratch.path()), Vec::<String>::new(), "{name}, migrated");
+        // And a second time nothing happens.
+        drop(SqliteStore::open(scratch.path()).expect("opened"));
+        assert_eq!(tables(&path), after, "{name}");
+    }
+}
+
+/// Who is in the directory of the fifth layout, and what they were answered there.
+const AGENT_A: (&str, &str) = (
+    "agent_5ebe98801da578e97fc3b7741ea4be3b",
+    "qwed_agent_b0b688a56c2ac5ee38ffcd843ca2129c83ecd0bdc822c39f50e11b5fb11ecd9d",
+);
+const AGENT_B: (&str, &str) = (
+    "agent_1fdbb440c4530f782dad118369e3c719",
+    "qwed_agent_9eee618d2956121c46668e97e1ac55b18e8ebbdb1cd8a1f9995869b74fd87768",
+);
+const REPORTED_A: &str = "dec_04bf3c468cd21be44f60429fafcfeb6c";
+const UNREPORTED_B: &str = "dec_f9029c75ef7fd7b7edacf9866d3bef6b";
+const WAITING_A: (&str, &str) = ("appr_cab48732fea89a90163ae0142cfde480", "dec_e0f787a6ffb7e75c8b7325c10906f48a");
+
+#[test]
+fn what_an_older_ledger_answered_is_found_after_its_migration() {
+    let scratch = older("data-5");
+    let file = CheckpointFile::new(scratch.path(), ledger_key(scratch.path()));
+    let sealed = file.read().expect("a checkpoint").expect("a checkpoint");
+    let told = "[principals.p]\nwebhook = 'http://127.0.0.1:1/'\nsecret = 'whsec-that-nobody-else-knows'\n";
+    let bundle = Bundle::load(told, &BTreeMap::new(), false).expect("a bundle");
+    let server = Server::start(Box::new(SqliteStore::open(scratch.path()).expect("a store")), Some(file), bundle);
+    let [a, b] = [AGENT_A, AGENT_B].map(|(id, token)| TestAgent { id: id.to_owned(), token: token.to_owned() });
+    let mut client = server.client();
+    let mut send = |method: &str, path: &str, headers: &[(&str, &str)], body: &str| {
+        client.send(method, path, headers, body).expect("an answer")
+    };
+    let admin = [("x-api-key", OPERATOR_KEY)];
+    // Decisions by their ids alone: whose they were, and where they stand.
+    for (id, agent, place) in [(REPORTED_A, &a, 4), (UNREPORTED_B, &b, 5), (WAITING_A.1, &a, 7)] {
+        let shown = send("GET", &format!("/decisions/{id}"), &admin, "");
+        assert!(shown.status == 200 && shown.body.contains(&agent.id), "{}", shown.body);
+        let proof = send("GET", &format!("/audit/proof?decision={id}&size={}", sealed.size), &admin, "");
+        assert!(proof.body.contains(&format!("\"index\":{place},")), "{}", proof.body);
+    }
+    // Answers under their keys, the corrected text too.
+    let again = |send: &mut dyn FnMut(&str, &str, &[(&str, &str)], &str) -> interlock_testkit::service::Answer,
+                 key: &str,
+                 query: &str,
+                 step: u32| {
+        let headers = [("x-agent-token", a.token.as_str()), ("idempotency-key", key)];
+        let context = format!(r#"{{"conversation_id":"c","step_number":{step}}}"#);
+        let body = format!(r#"{{"action":{{"type":"calculate","query":"{query}"}},"context":{context}}}"#);
+        send("POST", &format!("/agents/{}/verify", a.id), &headers, &body).body
+    };
+    let first = again(&mut send, "one", "1+1", 1);
+    assert!(first.contains(REPORTED_A) && first.contains(r#""replayed":true"#), "{first}");
+    let corrected = again(&mut send, "two", "2+2 = 5", 2);
+    assert!(corrected.contains(r#""query":"2+2 = 4""#) && corrected.contains(r#""replayed":true"#), "{corrected}");
+    assert!(again(&mut send, "two", "2+2 = 6", 2).contains("INTERLOCK-REQUEST-004"));
+    // A step that was passed stays passed.
+    let passed = again(&mut send, "new", "7*8", 3);
+    assert!(passed.contains("QWED-AGENT-LOOP-002"), "{passed}");
+    // Executions: reported ones are, others can be.
+    let report = |id: &str| format!(r#"{{"decision_id":"{id}","success":true}}"#);
+    let headers_of = |agent: &TestAgent| [("x-agent-token".to_owned(), agent.token.clone())];
+    for (agent, id, status) in
+        [(&a, REPORTED_A, 409), (&b, UNREPORTED_B, 201), (&b, UNREPORTED_B, 409), (&a, UNREPORTED_B, 404)]
+    {
+        let headers = headers_of(agent);
+        let headers: Vec<(&str, &str)> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let answer = send("POST", &format!("/agents/{}/executions", agent.id), &headers, &report(id));
+        assert_eq!(answer.status, status, "{id}: {}", answer.body);
+    }
+    // A ticket with its text, decided on now; then it is executed.
+    let shown = send("GET", &format!("/approvals/{}", WAITING_A.0), &admin, "");
+    assert!(shown.body.contains(r#""action":{"type":"send_email"}"#), "{}", shown.body);
+    let approved = send("POST", &format!("/approvals/{}/approve", WAITING_A.0), &admin, "");
+    assert_eq!(approved.status, 200, "{}", approved.body);
+    let headers = [("x-agent-token", a.token.as_str())];
+    let spent = send("POST", &format!("/agents/{}/executions", a.id), &headers, &report(WAITING_A.1));
+    assert_eq!(spent.status, 201, "{}", spent.body);
+    let activity = send("GET", &format!("/agents/{}/activity?limit=100", a.id), &headers, "");
+    assert_eq!(activity.body.matches(r#""execution":{"#).count(), 2, "{}", activity.body);
+    let workflows = send("GET", "/workflows", &admin, "");
+    assert!(workflows.body.contains(r#""entry":28"#), "{}", workflows.body);
+    assert_eq!(send("GET", "/runs", &admin, "").body.matches("run_0cc2de6f24b32561bd201af6a1fc7c7b").count(), 1);
+    // What waited is sent, with what came now, in the order of each agent.
     let (mut turn, mut kinds) = (Turn::default(), Vec::new());
-    while let (Some(parcel), _) = server.ledger.next_parcel("p", &mut turn).expect("a look") {
-        let kind = ["approval.pending", "agent.suspended", "verification.failed"];
-        kinds.extend(kind.into_iter().filter(|kind| parcel.body.contains(kind)));
+    while let (Some(parcel), forged) = server.ledger.next_parcel("p", &mut turn).expect("a look") {
+        assert!(forged.is_empty(), "{forged:?}");
+        kinds.push(
+            parcel
+                .body
+                .split(r#""type":"interlock."#)
+                .nth(1)
+                .and_then(|rest| rest.split('"').next())
+                .map(str::to_owned),
+        );
         server.ledger.submit_and_wait(Command::Delivered(parcel.ids));
     }
-    assert_eq!(kinds, ["approval.pending", "agent.suspended", "verification.failed"]);
+    assert_eq!(kinds.len(), 8, "{kinds:?}");
+    // The commit that was under way is settled.
+    let settled = interlock_runtime::state_commit::settle_open_commits(&server.ledger).expect("settled");
+    assert_eq!(settled, 1);
+    assert!(matches!(server.ledger.submit_and_wait(Command::CountRepeats), Answer::Done));
     drop(server);
-    assert_eq!(findings(), Vec::<String>::new());
+    assert_eq!(found(scratch.path()), Vec::<String>::new());
+    let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
+    let entries = reader.entries(0, 1_000).expect("entries");
+    let formats: Vec<u32> = entries.iter().map(|bytes| Entry::from_bytes(bytes).expect("an entry").format).collect();
+    assert!(formats.is_sorted() && formats.first() == Some(&5) && formats.last() == Some(&6), "{formats:?}");
+    for bytes in entries.iter().filter(|bytes| bytes.starts_with(b"{\"format\":6")) {
+        let text = String::from_utf8_lossy(bytes);
+        for index in [r#""previous":"#, r#""opened":3"#, r#""decision":5"#, r#""intent":3"#] {
+            assert!(!text.contains(index), "{index}: {text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_wrong_in_an_older_layout_is_found_there() {
+    for (sql, finding) in [
+        ("UPDATE agents SET live = replace(live, '\"last_index\":', '\"last_index\":1')", "has another last entry"),
+        ("UPDATE executions SET number = number + 1", "the row of the execution of entry"),
+        ("UPDATE texts SET number = number + 1", "is not the one it speaks of"),
+        ("UPDATE kept SET number = 1", "is not the one its entry"),
+        ("UPDATE outbox SET id = id + 100", "is not the one it is worth"),
+        ("UPDATE heads SET row = replace(row, '\"index\":', '\"index\":1')", "the row of the state file"),
+        ("UPDATE workflows SET row = replace(row, '\"entry\":', '\"entry\":1')", "the row of the workflow"),
+        ("UPDATE runs SET row = replace(row, '\"started\":', '\"started\":1')", "the row of the run"),
+        ("UPDATE tickets SET row = replace(row, '\"opened\":', '\"opened\":1')", "the columns of the ticket"),
+        ("UPDATE conversations SET row = replace(row, '\"rises\":[[1,', '\"rises\":[[1,1')", "the row of conversation"),
+    ] {
+        let scratch = older("data-5");
+        let connection = rusqlite::Connection::open(scratch.path().join("ledger.db")).expect("a database");
+        assert!(connection.execute(sql, []).expect("tampered") > 0, "{sql}");
+        drop(connection);
+        let findings = found(scratch.path());
+        assert!(findings.iter().any(|told| told.contains(finding)), "{sql}: {findings:?}");
+    }
+}
+
+#[test]
+fn a_ledger_that_does_not_hold_is_not_migrated() {
+    let edit = |from: &str, to: &str| {
+        format!("UPDATE entries SET bytes = CAST(replace(CAST(bytes AS TEXT), '{from}', '{to}') AS BLOB)")
+    };
+    for (sql, reason) in [
+        (edit("\"decision\":4,", "\"decision\":5,"), "this execution could not be reported"),
+        (edit("\"previous\":4,", "\"previous\":5,"), "it does not follow the agent"),
+        ("UPDATE texts SET number = 1".to_owned(), "entry 1 is not one of"),
+        ("DELETE FROM agents".to_owned(), "has entries and no row"),
+    ] {
+        let scratch = older("data-5");
+        let path = scratch.path().join("ledger.db");
+        let connection = rusqlite::Connection::open(&path).expect("a database");
+        assert!(connection.execute(&sql, []).expect("tampered") > 0, "{sql}");
+        drop(connection);
+        let before = tables(&path);
+        let refused = SqliteStore::open(scratch.path()).err().map(|fault| fault.to_string()).unwrap_or_default();
+        assert!(refused.contains("not migrated") && refused.contains(reason), "{sql}: {refused}");
+        assert_eq!((tables(&path), version(&path)), (before, 5), "{sql}: nothing was changed");
+    }
 }
 
 #[test]
@@ -435,5 +528,24 @@ fn entries_of_format_5() {
     let newer = [PassKind::HostCommand, PassKind::Unticketed, PassKind::OwnRun];
     for kind in PassKind::ALL.iter().filter(|kind| !newer.contains(kind)) {
         assert!(golden.contains(&format!(r#""kind":"{kind}""#)), "{kind}");
+    }
+}
+
+#[test]
+fn entries_of_format_6() {
+    let golden = golden("entries-6.jsonl");
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!((entry.format, entry.rules, entry.previous), (6, 5, None));
+        assert!(entry.agent_seq.is_some(), "every entry has its number: {line}");
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    for shape in [
+        r#""opened":{"agent":"agent_"#,
+        r#""decision":{"agent":"agent_"#,
+        r#""entry":{"agent":"agent_"#,
+        r#""intent":{"seq":4}"#,
+    ] {
+        assert!(golden.contains(shape), "{shape}");
     }
 }

@@ -20,6 +20,7 @@ mod kill;
 mod limits;
 mod manifests;
 mod metrics;
+mod names;
 mod paths;
 mod places;
 mod proofs;

@@ -7,12 +7,12 @@ use std::process::Command;
 
 use interlock_core::Digest;
 use interlock_core::ledger::{
-    Claim, Frontier, Proof, ProofError, Subtree, leaf_hash, prove_consistency, prove_inclusion, tree_root,
+    Claim, EntryName, Frontier, Proof, ProofError, Subtree, leaf_hash, prove_consistency, prove_inclusion, tree_root,
     verify_consistency, verify_inclusion,
 };
 use interlock_runtime::ledger::{
-    BLOCK_LEN, Changes, CheckpointFile, LedgerKey, MemoryStore, NoteVerifier, ProofFault, Reader, SignedCheckpoint,
-    SqliteReader, SqliteStore, Store, TreeCache, prove_continuation, prove_entry,
+    BLOCK_LEN, Changes, CheckpointFile, LedgerKey, MemoryStore, NewEntry, NoteVerifier, ProofFault, Reader,
+    SignedCheckpoint, SqliteReader, SqliteStore, Store, TreeCache, prove_continuation, prove_entry,
 };
 use interlock_testkit::generate::Random;
 use interlock_testkit::repository;
@@ -211,7 +211,10 @@ fn filled(mut store: Box<dyn Store>, count: u64) -> Box<dyn Reader> {
     while frontier.size() < count {
         let batch = (1 + random.below(700) as u64).min(count - frontier.size());
         let entries: Vec<Vec<u8>> = (frontier.size()..frontier.size() + batch).map(entry).collect();
+        let first = frontier.size() + 1;
         entries.iter().for_each(|entry| frontier.append(leaf_hash(entry)));
+        let new = (first..).zip(entries);
+        let entries = new.map(|(seq, bytes)| NewEntry { name: EntryName::of_service(seq), bytes }).collect();
         let changes = Changes { entries, frontier: frontier.clone(), ..Changes::default() };
         let mut txn = store.begin().expect("a transaction");
         txn.write(&changes).expect("written");
@@ -381,7 +384,8 @@ fn a_note_goes_with_the_size_it_signs() {
     let mut reader = store.reader().expect("a reader");
     let mut frontier = reader.head().expect("a head");
     frontier.append(leaf_hash(&entry(600)));
-    let changes = Changes { entries: vec![entry(600)], frontier, ..Changes::default() };
+    let new = NewEntry { name: EntryName::of_service(601), bytes: entry(600) };
+    let changes = Changes { entries: vec![new], frontier, ..Changes::default() };
     let mut txn = store.begin().expect("a transaction");
     txn.write(&changes).expect("written");
     txn.commit(changes).expect("committed");

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
-use interlock_core::ledger::{Body, Entry, Likeness, RefusalsRepeated};
+use interlock_core::ledger::{Body, Entry, EntryName, Likeness, RefusalsRepeated};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
     Answer as Written, CheckpointFile, Command, LedgerKey, Parcel, Reader, SqliteReader, SqliteStore, Turn, replay,
@@ -90,7 +90,7 @@ impl Fixture {
 
     fn next(&self, turn: &mut Turn) -> Option<Parcel> {
         let (parcel, forged) = self.server.ledger.next_parcel("p", turn).expect("a look");
-        assert_eq!(forged, Vec::<u64>::new());
+        assert_eq!(forged, Vec::<EntryName>::new());
         if let Some(parcel) = &parcel {
             let ids = Command::Delivered(parcel.ids.clone());
             assert!(matches!(self.server.ledger.submit_and_wait(ids), Written::Done));
@@ -267,9 +267,9 @@ fn an_event_that_does_not_follow_from_the_ledger_is_never_sent() {
     fixture.ask_all(&fixture.agent, [action("send_email", "to all", 1)]);
     let path = fixture.scratch.path().join("ledger.db");
     let connection = rusqlite::Connection::open(path).expect("a database");
-    let columns = "principal, event_id, replace(body, 'pending', 'resolved'), at, agent, lane";
+    let columns = "principal, lane, event_id, replace(body, 'pending', 'resolved'), at";
     for id in ["900", "1"] {
-        let sql = format!("INSERT INTO outbox SELECT {id}, {columns} FROM outbox WHERE id NOT IN (900, 1)");
+        let sql = format!("INSERT INTO outbox SELECT agent, {id}, {columns} FROM outbox WHERE seq NOT IN (900, 1)");
         assert_eq!(connection.execute(&sql, []).expect("inserted"), 1);
     }
     let mut turn = Turn::default();
@@ -279,11 +279,12 @@ fn an_event_that_does_not_follow_from_the_ledger_is_never_sent() {
     fixture.server.ledger.submit_and_wait(Command::Delivered(parcel.ids));
     let (none, more) = fixture.server.ledger.next_parcel("p", &mut turn).expect("a look");
     assert_eq!(none, None);
-    let found: BTreeSet<u64> = forged.into_iter().chain(more).collect();
-    assert_eq!(found, BTreeSet::from([1, 900]));
+    let found: BTreeSet<EntryName> = forged.into_iter().chain(more).collect();
+    let name = |seq| EntryName::of_agent(&fixture.agent.id, seq);
+    assert_eq!(found, BTreeSet::from([name(1), name(900)]));
     let findings = fixture.findings();
-    for id in ["900", "1"] {
-        let finding = format!("the event that waits for entry {id} is not the one it is worth");
+    for name in found {
+        let finding = format!("the event that waits for entry {name} is not the one it is worth");
         assert!(findings.contains(&finding), "{findings:?}");
     }
 }

@@ -1310,7 +1310,7 @@ fn refused_calls_and_transitions_are_counted_beyond_a_bound() {
         assert!(refused.iter().all(|ruled| ruled.ruling.error.as_ref().map(|it| it.code) == Some(Code::WorkflowTool)));
         let last = refused.last().expect("a ruling").decision_id.clone();
         let known = fixture.ledger.ruling(&last).expect("read").expect("the answer names one on record");
-        let asked = known.1.body.ruled().and_then(|ruled| ruled.facts.clone()).expect("facts");
+        let asked = known.entry.body.ruled().and_then(|ruled| ruled.facts.clone()).expect("facts");
         assert_eq!(asked.fingerprint, ask("Edit", "a").fingerprint(), "and that one asked for the same");
         let codes: Vec<Code> = (0..60).map(|_| fixture.refused("NO_SUCH_EVENT", "{}", None)).collect();
         assert!(codes.iter().all(|code| *code == codes[0]));

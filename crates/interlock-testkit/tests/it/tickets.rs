@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use interlock_core::Digest;
 use interlock_core::bundle::Bundle;
 use interlock_core::json::{self, Limits};
-use interlock_core::ledger::{Body, Entry};
+use interlock_core::ledger::{Body, Entry, EntryName};
 use interlock_runtime::attestation::{self, Jwks};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::ledger::{
-    Answer as Written, CheckpointFile, Command, LedgerKey, Reader, SqliteReader, SqliteStore, replay, verify,
+    Answer as Written, CheckpointFile, Command, LedgerKey, Outgoing, Reader, SqliteReader, SqliteStore, replay, verify,
 };
 use interlock_testkit::gate::{TestAgent, create_key, register};
 use interlock_testkit::repository;
@@ -213,7 +213,8 @@ fn an_agent_has_only_so_many_requests_that_wait() {
 fn kept(fixture: &Fixture, index: u64) -> (Option<String>, Option<Digest>) {
     let mut reader = fixture.reader();
     let entry = Entry::from_bytes(&reader.entries(index, 1).expect("entries")[0]).expect("an entry");
-    let text = reader.text(&fixture.agent.id, index).expect("a text");
+    let seq = entry.agent_seq.expect("a number");
+    let text = reader.text(&fixture.agent.id, seq).expect("a text");
     let said = entry.body.ruled().and_then(|ruled| ruled.text);
     if let Some(text) = &text {
         let digest = Digest::of_bytes(&[text.salt.as_slice(), text.text.as_bytes()].concat());
@@ -286,7 +287,7 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
     fixture.as_approver(&mut fixture.server.client(), "POST", &format!("/approvals/{ticket}/approve"));
     fixture.as_admin("POST", &format!("/agents/{}/complaint", fixture.agent.id));
     fixture.as_admin("POST", &format!("/agents/{}/reactivate", fixture.agent.id));
-    let events = fixture.reader().events(0, 100).expect("events");
+    let events = fixture.reader().events(("", 0), 100).expect("events");
     let kinds: Vec<String> = events
         .iter()
         .map(|event| {
@@ -307,9 +308,9 @@ fn principals_are_told_of_what_concerns_them_and_of_nothing_else() {
         "interlock.agent.reactivated",
     ];
     assert_eq!(kinds, expected);
-    let ids: Vec<u64> = events.iter().map(|event| event.id).collect();
+    let ids: Vec<EntryName> = events.iter().map(Outgoing::name).collect();
     assert!(matches!(fixture.server.ledger.submit_and_wait(Command::Delivered(ids[..2].to_vec())), Written::Done));
-    let left = fixture.reader().events(0, 100).expect("events");
+    let left = fixture.reader().events(("", 0), 100).expect("events");
     assert_eq!(left, events[2..]);
     // The secret is nowhere in the ledger.
     for bytes in fixture.reader().entries(0, 100).expect("entries") {
@@ -453,7 +454,7 @@ fn an_audit_finds_edits_of_tickets_executions_keys_and_tokens() {
             "the ticket appr_",
         ),
         ("DELETE FROM tickets", "has entries and no row"),
-        ("UPDATE executions SET number = number + 1", "the execution of entry"),
+        ("UPDATE executions SET report = report + 1", "the execution of entry"),
         ("DELETE FROM executions", "has an entry and no row"),
         ("UPDATE operator_keys SET row = replace(row, 'approver', 'admin')", "the row of key_"),
         ("DELETE FROM operator_keys", "has entries and no row"),

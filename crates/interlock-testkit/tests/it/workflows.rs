@@ -463,7 +463,7 @@ fn an_audit_finds_every_edit_of_registered_workflows() {
     for (sql, finding) in [
         ("DELETE FROM workflows WHERE id = 'fix'".to_owned(), "the workflow `fix` has entries and no row"),
         ("UPDATE workflows SET row = replace(row, '\"version\":2', '\"version\":1')".to_owned(), "row of the workflow"),
-        ("UPDATE workflows SET row = replace(row, '\"entry\":2', '\"entry\":1')".to_owned(), "row of the workflow"),
+        ("UPDATE workflows SET row = replace(row, '\"entry\":3', '\"entry\":1')".to_owned(), "row of the workflow"),
         ("INSERT INTO workflows SELECT 'v', replace(row, '\"id\":\"w\"', '\"id\":\"v\"') FROM workflows WHERE id = 'w'"
             .to_owned(), "the row of the workflow `v`"),
         ("UPDATE workflows SET id = 'v' WHERE id = 'w'".to_owned(), "the row of the workflow `v`"),
@@ -487,9 +487,9 @@ fn an_audit_finds_every_edit_of_registered_workflows() {
 #[test]
 fn a_row_that_speaks_of_another_text_is_neither_shown_nor_started() {
     for sql in [
-        r#"UPDATE workflows SET row = replace(row, '"entry":2', '"entry":1')"#,
-        r#"UPDATE workflows SET row = replace(row, '"entry":2', '"entry":0')"#,
-        r#"UPDATE workflows SET row = replace(row, '"entry":2', '"entry":99')"#,
+        r#"UPDATE workflows SET row = replace(row, '"entry":3', '"entry":1')"#,
+        r#"UPDATE workflows SET row = replace(row, '"entry":3', '"entry":0')"#,
+        r#"UPDATE workflows SET row = replace(row, '"entry":3', '"entry":99')"#,
         "DELETE FROM workflows WHERE id = 'fix'; UPDATE workflows SET id = 'fix'",
     ] {
         let scratch = tempfile::tempdir().expect("a directory");

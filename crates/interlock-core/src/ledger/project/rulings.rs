@@ -18,7 +18,7 @@ pub(super) fn rule(
     stamp: Stamp,
     after: &mut Consequences,
 ) {
-    let Stamp { rules, at, index } = stamp;
+    let Stamp { rules, at, seq } = stamp;
     let decision = ruled.ruling.decision;
     agent.count(decision, 1);
     let Some(facts) = ruled.facts.as_ref().filter(|facts| !facts.dry_run) else { return };
@@ -29,7 +29,7 @@ pub(super) fn rule(
     // Calls of coding agents have no steps; their run remembers them.
     if decision.consumes_step() && facts.call.is_none() {
         let ran = facts.on_state().filter(|_| decision.lets_run());
-        conversation.take(facts.step, facts.seen_as(), ran, index);
+        conversation.take(facts.step, facts.seen_as(), ran, seq.saturating_sub(1));
         after.has_conversed = true;
     }
     // Before the second revision of the rules there were neither tickets nor falling trust.
@@ -44,7 +44,7 @@ pub(super) fn rule(
         let from_level = agent.trust;
         let fallen = agent.record.count(counted, from_level, at);
         if rules >= 5 && (fallen.is_some() || counted.violation) {
-            agent.cost = Some(TrustCost { decision_id: ruled.decision_id.clone(), entry: index });
+            agent.cost = Some(TrustCost { decision_id: ruled.decision_id.clone(), entry: seq });
         }
         after.trust = fallen.map(|(to_level, cause)| TrustChanged { from_level, to_level, cause, approval_id: None });
     }
@@ -91,7 +91,7 @@ fn ticket_of(agent: &Agent, ruled: &Ruled, facts: &Facts, opened: &TicketOpened,
     Ticket {
         approval_id: opened.approval_id.clone(),
         agent: agent.profile.agent_id.clone(),
-        opened: stamp.index,
+        opened: stamp.seq,
         opened_at: stamp.at,
         expires_at: opened.expires_at,
         bundle: ruled.bundle,
@@ -118,7 +118,7 @@ pub(super) fn request_trust(agent: &mut Agent, requested: &TrustRequested, stamp
     Ticket {
         approval_id: requested.approval_id.clone(),
         agent: agent.profile.agent_id.clone(),
-        opened: stamp.index,
+        opened: stamp.seq,
         opened_at: stamp.at,
         expires_at: requested.expires_at,
         bundle: requested.bundle,
@@ -140,7 +140,7 @@ pub(super) fn transition(agent: &mut Agent, asked: &Transitioned, workflow: &str
     Some(Ticket {
         approval_id: approval_id.clone(),
         agent: agent.profile.agent_id.clone(),
-        opened: stamp.index,
+        opened: stamp.seq,
         opened_at: stamp.at,
         expires_at: *expires_at,
         bundle: asked.bundle,
@@ -167,10 +167,10 @@ pub(super) fn resolve(
     resolved: &ApprovalResolved,
     stamp: Stamp,
 ) -> Option<TrustChanged> {
-    let Stamp { at, index, .. } = stamp;
+    let Stamp { at, seq, .. } = stamp;
     agent.open.retain(|open| open.approval_id != resolved.approval_id && open.expires_at > at);
     let (by, reason) = (resolved.by.clone(), resolved.reason.clone());
-    ticket.resolution = Some(Resolution { verdict: resolved.verdict, by, at, entry: index, reason });
+    ticket.resolution = Some(Resolution { verdict: resolved.verdict, by, at, entry: seq, reason });
     if resolved.verdict == Verdict::Denied {
         return None;
     }

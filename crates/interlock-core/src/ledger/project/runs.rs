@@ -27,7 +27,7 @@ pub(super) fn rule(run: &mut Run, workflow: Option<&Workflow>, ruled: &Ruled, st
         redeemed: ruled.redeemed.as_deref(),
         used: ruled.used.as_deref(),
         at: stamp.at,
-        index: stamp.index,
+        seq: stamp.seq,
     };
     apply_call(run, workflow, facts, found, &applied);
 }
@@ -85,9 +85,9 @@ pub fn resolve_for_run(
 }
 
 /// A workflow is put in force.
-pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, index: u64) {
+pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, seq: u64) {
     let session = started.session.clone();
-    run.position = Some(Position::start(workflow, started.run_id.clone(), index, session));
+    run.position = Some(Position::start(workflow, started.run_id.clone(), seq, session));
     run.seen = Seen::default();
     // What this workflow calls by the name of a fact may be another command: of the old ones none counts.
     for open in run.open.iter_mut().filter(|open| open.fact.is_some()) {

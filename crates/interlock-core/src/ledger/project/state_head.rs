@@ -21,8 +21,9 @@ pub struct StateHead {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpenIntent {
-    /// Its entry.
-    pub index: u64,
+    /// Its entry: the number among those of the service.
+    #[serde(alias = "index")]
+    pub seq: u64,
     /// The SHA-256 of what the file holds if it was carried out.
     pub proposed: Digest,
 }
@@ -42,13 +43,13 @@ impl StateHead {
     }
 
     /// A commit begins.
-    pub fn begin(&mut self, intent: &StateIntent, index: u64) {
-        self.open = Some(OpenIntent { index, proposed: intent.proposed });
+    pub fn begin(&mut self, intent: &StateIntent, seq: u64) {
+        self.open = Some(OpenIntent { seq, proposed: intent.proposed });
     }
 
-    /// A commit ends.
-    pub fn end(&mut self, outcome: &StateOutcome) {
-        if let Some(open) = self.open.take_if(|open| open.index == outcome.intent)
+    /// A commit ends, the one that began with the service's entry `intent`.
+    pub fn end(&mut self, outcome: &StateOutcome, intent: u64) {
+        if let Some(open) = self.open.take_if(|open| open.seq == intent)
             && outcome.committed
         {
             self.committed = Some(open.proposed);

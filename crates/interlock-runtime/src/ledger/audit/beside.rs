@@ -10,13 +10,14 @@ use std::time::Instant;
 use interlock_core::Digest;
 use interlock_core::action::{Millis, Status};
 use interlock_core::bundle::{Bundle, Payloads};
-use interlock_core::ledger::{Body, Entry};
+use interlock_core::ledger::{Body, Entry, EntryName};
 
 use super::is_text_of;
 use crate::ledger::batch::{REVIEW_MS, is_refused_call};
 use crate::ledger::decision_id::DecisionIds;
 use crate::ledger::outbox::due;
-use crate::ledger::store::{KEPT_MS, KeptAnswer, Reader, StoreFault};
+use crate::ledger::places::Places;
+use crate::ledger::store::{FoundEntry, KEPT_MS, KeptAnswer, Reader, StoreFault};
 
 /// How many texts, answers and events are read at a time.
 const TEXTS_PAGE: usize = 256;
@@ -31,9 +32,9 @@ pub(super) struct Beside {
     started: Instant,
     /// Which texts the bundle in force keeps; `None` if it cannot be read.
     payloads: Option<Payloads>,
-    /// Texts that nothing took away: by agent and entry, each with the end it has.
+    /// Texts that nothing took away: by agent and number of the entry, each with the end it has.
     texts: BTreeMap<String, BTreeMap<u64, End>>,
-    /// Answers of the last day, by agent and key: entry and time.
+    /// Answers of the last day, by agent and key: number of the entry and time.
     kept: BTreeMap<(String, Digest), (u64, Millis)>,
 }
 
@@ -52,36 +53,37 @@ impl Beside {
         self.now.saturating_add(elapsed)
     }
 
-    /// What an entry gives, and what it takes away.
-    pub(super) fn add(&mut self, entry: &Entry, index: u64) {
+    /// What an entry gives, and what it takes away. `places` are those of the entries before it.
+    pub(super) fn add(&mut self, entry: &Entry, places: &Places) {
         if let Some(text) = entry.body.activated() {
             self.payloads = Bundle::from_text(text).ok().map(|bundle| bundle.payloads());
         }
         // The ledger's time may be ahead of the clock here; then what went by that time went rightly.
         self.now = self.now.max(entry.at);
-        let Some(agent) = entry.agent.as_deref() else { return };
+        let (Some(agent), Some(seq)) = (entry.agent.as_deref(), entry.agent_seq) else { return };
         if entry.body.text().is_some() {
             let end = self.payloads.map(|payloads| if payloads == Payloads::All { None } else { end_of(entry) });
-            self.texts.entry(agent.to_owned()).or_default().insert(index, end);
+            self.texts.entry(agent.to_owned()).or_default().insert(seq, end);
         }
         if let Some(idempotency) = entry.body.ruled().and_then(|ruled| ruled.idempotency)
             && entry.at.saturating_add(KEPT_MS) > self.now
         {
-            self.kept.insert((agent.to_owned(), idempotency.key), (index, entry.at));
+            self.kept.insert((agent.to_owned(), idempotency.key), (seq, entry.at));
         }
-        self.take_away(entry, agent);
+        self.take_away(entry, agent, places);
     }
 
     /// A person decided, so nobody needs the text any more, unless all are kept; or an operator erased all.
-    fn take_away(&mut self, entry: &Entry, agent: &str) {
+    fn take_away(&mut self, entry: &Entry, agent: &str, places: &Places) {
         if matches!(entry.body, Body::TextsErased(_)) {
             self.texts.remove(agent);
         }
         if let Body::ApprovalResolved(resolved) = &entry.body
             && let Some(texts) = self.texts.get_mut(agent)
-            && texts.get(&resolved.opened).is_some_and(|end| *end != Some(None))
+            && let Some(opened) = entry.seq_of(&resolved.opened, |agent, place| places.seq_at(agent, place))
+            && texts.get(&opened).is_some_and(|end| *end != Some(None))
         {
-            texts.remove(&resolved.opened);
+            texts.remove(&opened);
         }
     }
 }
@@ -98,11 +100,11 @@ fn end_of(entry: &Entry) -> Option<Millis> {
     }
 }
 
-/// Compares all of it with what the first `size` entries say.
+/// Compares all of it with what the first `size` entries say, which stand at these places.
 pub(super) fn compare(
     reader: &mut dyn Reader,
     mut beside: Beside,
-    size: u64,
+    (size, places): (u64, &Places),
     ids: Option<DecisionIds>,
     found: &mut dyn FnMut(String),
 ) -> Result<(), StoreFault> {
@@ -122,7 +124,7 @@ pub(super) fn compare(
             if let Ok(entry) = Entry::from_bytes(&bytes)
                 && let Some(agent) = entry.agent.clone()
             {
-                beside.take_away(&entry, &agent);
+                beside.take_away(&entry, &agent, places);
                 if let Some(idempotency) = entry.body.ruled().and_then(|ruled| ruled.idempotency) {
                     beside.kept.remove(&(agent, idempotency.key));
                 }
@@ -133,27 +135,27 @@ pub(super) fn compare(
     let now = beside.now();
     for (agent, texts) in &beside.texts {
         let missing = texts.iter().filter(|(_, end)| end.is_some_and(|end| end.is_none_or(|end| end > now)));
-        for (index, _) in missing {
-            found(format!("the text of entry {index} of {agent} is gone, and no entry says why"));
+        for (seq, _) in missing {
+            found(format!("the text of entry {seq} of {agent} is gone, and no entry says why"));
         }
     }
-    for ((agent, _), (index, _)) in beside.kept.iter().filter(|(_, (_, at))| at.saturating_add(KEPT_MS) > now) {
-        found(format!("the answer of entry {index} is not kept for {agent} any more"));
+    for ((agent, _), (seq, _)) in beside.kept.iter().filter(|(_, (_, at))| at.saturating_add(KEPT_MS) > now) {
+        found(format!("the answer of entry {seq} of {agent} is not kept any more"));
     }
     Ok(())
 }
 
 /// Every event that waits must be the one its entry is worth: it goes out with a signature.
 fn compare_events(reader: &mut dyn Reader, ids: DecisionIds, found: &mut dyn FnMut(String)) -> Result<(), StoreFault> {
-    let mut after = 0;
+    let mut after = (String::new(), 0);
     loop {
-        let page = reader.events(after, EVENTS_PAGE)?;
+        let page = reader.events((&after.0, after.1), EVENTS_PAGE)?;
         let full = page.len() == EVENTS_PAGE;
         for event in page {
-            after = event.id;
             if due(reader, ids, &event)?.is_none() {
-                found(format!("the event that waits for entry {} is not the one it is worth", event.id));
+                found(format!("the event that waits for entry {} is not the one it is worth", event.name()));
             }
+            after = (event.agent, event.seq);
         }
         if !full {
             return Ok(());
@@ -174,20 +176,21 @@ fn compare_texts(
         let page = reader.texts((&after.0, after.1), TEXTS_PAGE)?;
         let full = page.len() == TEXTS_PAGE;
         for kept in page {
-            let index = kept.index;
-            let expected = beside.texts.get_mut(&kept.agent).and_then(|texts| texts.remove(&index));
+            let name = EntryName::of_agent(&kept.agent, kept.seq);
+            let expected = beside.texts.get_mut(&kept.agent).and_then(|texts| texts.remove(&kept.seq));
+            let place = reader.entry_of(Some(&kept.agent), kept.seq)?.map_or(u64::MAX, |(place, _)| place);
             if !is_text_of(reader, &kept)? {
-                found(format!("the text kept for entry {index} is not the one it speaks of"));
-            } else if index < size {
+                found(format!("the text kept for entry {name} is not the one it speaks of"));
+            } else if place < size {
                 match expected {
-                    None => found(format!("the text kept for entry {index} should have gone")),
+                    None => found(format!("the text kept for entry {name} should have gone")),
                     Some(Some(end)) if end != kept.until => {
-                        found(format!("the text kept for entry {index} has another end than it should"));
+                        found(format!("the text kept for entry {name} has another end than it should"));
                     }
                     Some(_) => {}
                 }
             }
-            after = (kept.agent, index);
+            after = (kept.agent, kept.seq);
         }
         if !full {
             return Ok(());
@@ -207,13 +210,13 @@ fn compare_kept(
         let page = reader.kept((&after.0, after.1), KEPT_PAGE)?;
         let full = page.len() == KEPT_PAGE;
         for (agent, key, kept) in page {
-            let index = kept.index;
+            let seq = kept.seq;
             let sound = is_kept_answer(reader, &agent, key, &kept, ids)?;
             after = (agent, key);
             // A later answer took its place, and it may have come since; an earlier one cannot.
-            let newest = beside.kept.remove(&after).map_or(index, |(newest, _)| newest);
-            if !sound || index < newest {
-                found(format!("the answer kept for {} is not the one entry {index} gave", after.0));
+            let newest = beside.kept.remove(&after).map_or(seq, |(newest, _)| newest);
+            if !sound || seq < newest {
+                found(format!("the answer kept for {} is not the one its entry {seq} gave", after.0));
             }
         }
         if !full {
@@ -229,15 +232,13 @@ fn is_kept_answer(
     kept: &KeptAnswer,
     ids: Option<DecisionIds>,
 ) -> Result<bool, StoreFault> {
-    let bytes = reader.entries(kept.index, 1)?.pop();
-    let Some(entry) = bytes.and_then(|bytes| Entry::from_bytes(&bytes).ok()) else { return Ok(false) };
-    let Some(ruled) = entry.body.ruled() else { return Ok(false) };
-    let same = entry.agent.as_deref() == Some(agent)
-        && entry.at == kept.at
-        && ruled.idempotency.is_some_and(|idempotency| idempotency.key == key);
+    let found = reader.entry_of(Some(agent), kept.seq)?;
+    let Some(found) = FoundEntry::read(Some(agent), kept.seq, found).ok().flatten() else { return Ok(false) };
+    let Some(ruled) = found.entry.body.ruled() else { return Ok(false) };
+    let same = found.entry.at == kept.at && ruled.idempotency.is_some_and(|idempotency| idempotency.key == key);
     let status = ruled.ruling.verification.as_ref().map(|verification| verification.status);
     let corrected = kept.corrected.as_ref().is_none_or(|sealed| {
-        status == Some(Status::Corrected) && ids.is_none_or(|ids| ids.open_text(agent, kept.index, sealed).is_some())
+        status == Some(Status::Corrected) && ids.is_none_or(|ids| ids.open_text(&found, sealed).is_some())
     });
     Ok(same && corrected)
 }

@@ -7,9 +7,9 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, ExecEnded, ExecStarted, Idempotency, KeyRevoked,
-    Likeness, ModeChanged, OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent, StateOutcome,
-    StatusChanged, TokenRotated, TurnEnded, UnauthenticatedRequests,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, EntryName, ExecEnded, ExecStarted, Idempotency,
+    KeyRevoked, Likeness, ModeChanged, OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent,
+    StateOutcome, StatusChanged, TokenRotated, TurnEnded, UnauthenticatedRequests,
 };
 use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Denial, Digest};
@@ -111,8 +111,8 @@ pub enum Command {
         /// Who.
         by: Actor,
     },
-    /// These events need no more delivery; nothing is recorded.
-    Delivered(Vec<u64>),
+    /// These events need no more delivery, by the entries they tell of; nothing is recorded.
+    Delivered(Vec<EntryName>),
 }
 
 /// A coding agent at its first call.
@@ -327,7 +327,7 @@ pub enum Answer {
 pub struct Recorded {
     /// The entry.
     pub entry: Entry,
-    /// Where it stands in the ledger.
+    /// Where it stands in the tree.
     pub index: u64,
     /// The hash of its bytes.
     pub leaf: Digest,

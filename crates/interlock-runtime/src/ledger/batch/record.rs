@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Conversation, Millis, Profile, Ticket};
-use interlock_core::ledger::{Body, Consequences, Entry, OperatorKey, Rows, StateHead, WorkflowHead, apply, leaf_hash};
+use interlock_core::ledger::{
+    Body, Consequences, Entry, EntryName, OperatorKey, Rows, StateHead, WorkflowHead, apply, leaf_hash,
+};
 use interlock_core::workflow::{Run, Workflow};
 
 use super::{Answer, Batch, Recorded, Trouble};
 use crate::ledger::event::event_of;
-use crate::ledger::store::{Outgoing, StoreFault};
+use crate::ledger::store::{NewEntry, Outgoing, StoreFault};
 
 /// What a command has read already, so that it need not be read again.
 #[derive(Default)]
@@ -66,8 +68,8 @@ impl Rows for Overlay<'_, '_> {
         self.read.run.take().map_or_else(|| self.batch.run_row(agent), |run| Ok(*run))
     }
 
-    fn workflow(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
-        self.batch.workflow_of(run)
+    fn workflow(&mut self, agent: &str, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
+        self.batch.workflow_of(agent, run)
     }
 
     fn read_workflow(&mut self, text: &str) -> Option<Arc<Workflow>> {
@@ -95,10 +97,14 @@ impl Rows for Overlay<'_, '_> {
     fn registered(&mut self, id: &str) -> Result<Option<WorkflowHead>, StoreFault> {
         self.batch.workflow_head(id)
     }
+
+    fn of_service(&mut self) -> Result<u64, StoreFault> {
+        Ok(self.batch.state.of_service)
+    }
 }
 
 impl Batch<'_> {
-    /// Records something about no agent.
+    /// Records something about no agent, or the first thing about one.
     pub(super) fn record_alone(&mut self, body: Body) -> Result<Answer, Trouble> {
         self.record(Read::default(), self.state.clock, body)
     }
@@ -107,49 +113,43 @@ impl Batch<'_> {
     /// can be.
     pub(super) fn record(&mut self, read: Read, at: Millis, body: Body) -> Result<Answer, Trouble> {
         let profile = read.agent.as_ref().map(|agent| Arc::clone(&agent.profile));
-        let new = if let Body::Registered(new) = &body { Some(new.profile.agent_id.clone()) } else { None };
-        let place = match &read.agent {
-            Some(agent) => {
-                Some((agent.profile.agent_id.as_str(), agent.entries.saturating_add(1), Some(agent.last_index)))
-            }
-            None => new.as_deref().map(|id| (id, 1, None)),
+        let name = match (&read.agent, &body) {
+            (Some(agent), _) => EntryName::of_agent(&agent.profile.agent_id, agent.entries.saturating_add(1)),
+            (None, Body::Registered(new)) => EntryName::of_agent(&new.profile.agent_id, 1),
+            (None, _) => EntryName::of_service(self.state.of_service.saturating_add(1)),
         };
-        let entry = Entry::new(place, at, body);
+        let entry = Entry::new(name.clone(), at, body);
         let index = self.next_index();
-        let (mut after, conversation) = self.follow(&entry, index, read)?;
+        let (mut after, conversation) = self.follow(&entry, read)?;
         let bytes = entry.to_bytes().map_err(|_| Trouble::Internal)?;
         let event = self.event(profile.as_deref(), &entry, index);
         let mut rest = None;
         if let Some(changed) = after.trust.take()
             && let Some(agent) = after.agent.take()
         {
-            let (id, next) = (agent.profile.agent_id.clone(), index.saturating_add(1));
-            let place = (id.as_str(), agent.entries.saturating_add(1), Some(index));
-            let second = Entry::new(Some(place), at, Body::TrustChanged(changed));
-            after.agent = self.follow(&second, next, Read::agent(Arc::new(agent)))?.0.agent;
+            let next = EntryName::of_agent(&agent.profile.agent_id, agent.entries.saturating_add(1));
+            let second = Entry::new(next.clone(), at, Body::TrustChanged(changed));
+            after.agent = self.follow(&second, Read::agent(Arc::new(agent)))?.0.agent;
             let bytes = second.to_bytes().map_err(|_| Trouble::Internal)?;
-            rest = Some((bytes, self.event(profile.as_deref(), &second, next)));
+            let event = self.event(profile.as_deref(), &second, index.saturating_add(1));
+            rest = Some((NewEntry { name: next, bytes }, event));
         }
         // From here on nothing fails: rows and entries go together.
-        let leaf = self.push(bytes, at);
+        let seq = name.seq;
+        let leaf = self.push(NewEntry { name, bytes }, at);
         self.outbox.extend(event);
-        if let Some((bytes, event)) = rest {
-            self.push(bytes, at);
+        if let Some((new, event)) = rest {
+            self.push(new, at);
             self.outbox.extend(event);
         }
-        self.keep(after, conversation, index);
+        self.keep(after, conversation, seq);
         Ok(Answer::Recorded(Box::new(Recorded { entry, index, leaf, replayed: false, folded: None, corrected: None })))
     }
 
     /// What follows from an entry. What an audit would call impossible is not recorded.
-    fn follow(
-        &mut self,
-        entry: &Entry,
-        index: u64,
-        read: Read,
-    ) -> Result<(Consequences, Option<(String, String)>), Trouble> {
+    fn follow(&mut self, entry: &Entry, read: Read) -> Result<(Consequences, Option<(String, String)>), Trouble> {
         let mut rows = Overlay { batch: self, read, conversation: None };
-        let after = apply(entry, index, &mut rows)?;
+        let after = apply(entry, &mut rows)?;
         let conversation = rows.conversation;
         if after.impossible.is_empty() { Ok((after, conversation)) } else { Err(Trouble::Internal) }
     }
@@ -157,19 +157,19 @@ impl Batch<'_> {
     /// The event of an entry, if its agent's principal wants to be told.
     fn event(&self, profile: Option<&Profile>, entry: &Entry, index: u64) -> Option<Outgoing> {
         let told = profile.filter(|profile| self.state.bundle.principals().contains_key(&profile.principal_id))?;
-        event_of(self.state.ids, told, &entry.body, entry.at, index)
+        event_of(self.state.ids, told, entry, index)
     }
 
-    fn push(&mut self, bytes: Vec<u8>, at: Millis) -> Digest {
-        let leaf = leaf_hash(&bytes);
+    fn push(&mut self, new: NewEntry, at: Millis) -> Digest {
+        let leaf = leaf_hash(&new.bytes);
         self.state.frontier.append(leaf);
         self.state.clock = self.state.clock.max(at);
-        self.entries.push(bytes);
+        self.entries.push(new);
         leaf
     }
 
-    /// Puts rows into the overlay as an entry left them.
-    fn keep(&mut self, after: Consequences, conversation: Option<(String, String)>, index: u64) {
+    /// Puts rows into the overlay as an entry left them, whose number is `seq`.
+    fn keep(&mut self, after: Consequences, conversation: Option<(String, String)>, seq: u64) {
         if let (Some(key), Some(row)) = (conversation, after.conversation) {
             let changed = after.has_conversed || self.conversations.get(&key).is_some_and(|(_, changed)| *changed);
             self.conversations.insert(key, (row, changed));
@@ -179,6 +179,7 @@ impl Batch<'_> {
             self.tokens.extend(after.has_token.then(|| (agent.token, id.clone())));
             self.forgotten.extend(after.forgotten.map(|opened| (id.clone(), opened)));
             self.runs.extend(after.run.map(|run| (id.clone(), *run)));
+            self.executions.extend(after.executed.map(|decision| ((id.clone(), decision), seq)));
             if after.erased {
                 self.forget_texts(id);
             }
@@ -186,7 +187,7 @@ impl Batch<'_> {
         }
         let tickets = after.ticket.into_iter().chain(after.opened);
         self.tickets.extend(tickets.map(|ticket| (ticket.approval_id.clone(), *ticket)));
-        self.executions.extend(after.executed.map(|decision| (decision, index)));
+        self.state.of_service = after.of_service.unwrap_or(self.state.of_service);
         self.heads.extend(after.head.map(|head| *head));
         self.keys.extend(after.key.map(|key| (key.key_id.clone(), *key)));
         self.workflows.extend(after.workflow.map(|head| (head.id.clone(), *head)));

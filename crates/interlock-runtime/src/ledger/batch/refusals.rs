@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Agent, Millis, PassCount, PassKind};
-use interlock_core::ledger::{Body, Entry, Likeness, Passed, RefusalKind, RefusalsRepeated, Repeat, apply_repeated};
+use interlock_core::ledger::{
+    Body, Entry, EntryName, EntryRef, Likeness, Passed, RefusalKind, RefusalsRepeated, Repeat, apply_repeated,
+};
 
 use super::{Answer, Batch, Read, Recorded, Trouble};
 use crate::ledger::store::KeptText;
@@ -59,8 +61,16 @@ pub(super) struct AgentRefusals {
 struct Known {
     times: u32,
     decision_id: String,
-    entry: u64,
+    name: EntryName,
+    /// Where it stands in the tree.
+    place: u64,
     leaf: Digest,
+}
+
+impl Known {
+    fn is_of(&self, repeat: &Repeat) -> bool {
+        matches!(&repeat.entry, EntryRef::Named(name) if *name == self.name)
+    }
 }
 
 impl Refusals {
@@ -101,7 +111,7 @@ impl AgentRefusals {
     fn like(&self, kind: &RefusalKind) -> Option<(Likeness, &Known)> {
         let equal = self.known.get(&kind.key(Likeness::Equal)).filter(|known| known.times >= EQUAL_MAX);
         let counted = |known: &Known| {
-            self.waiting.iter().any(|repeat| repeat.entry == known.entry)
+            self.waiting.iter().any(|repeat| known.is_of(repeat))
                 || self.waiting.iter().filter(|repeat| repeat.likeness == Likeness::Equal).count() < EQUAL_COUNTED_MAX
         };
         if let Some(known) = equal.filter(|known| counted(known)) {
@@ -140,16 +150,20 @@ impl Batch<'_> {
         let id = &agent.profile.agent_id;
         let mut refused = self.refusals(id, now);
         let Some((likeness, known)) = refused.like(kind) else { return Ok(None) };
-        let Known { decision_id, entry: index, leaf, .. } = known.clone();
-        match refused.waiting.iter_mut().find(|repeat| repeat.entry == index && repeat.likeness == likeness) {
+        let known = known.clone();
+        match refused.waiting.iter_mut().find(|repeat| known.is_of(repeat) && repeat.likeness == likeness) {
             Some(repeat) => repeat.add(kind, now),
-            None => refused.waiting.push(kind.first_repeat(decision_id.clone(), index, likeness, now)),
+            None => {
+                let (id, name) = (known.decision_id.clone(), known.name.clone());
+                refused.waiting.push(kind.first_repeat(id, name, likeness, now));
+            }
         }
+        let Known { decision_id, place: index, leaf, .. } = known;
         let costs = kind.counted && {
             let repeats = refused.waiting.clone();
             apply_repeated(&mut Agent::clone(agent), &RefusalsRepeated { repeats }, now, 0).is_some()
         };
-        let entry = Entry::new(Some((id, agent.entries, None)), now, answer(decision_id));
+        let entry = Entry::new(EntryName::of_agent(id, agent.entries), now, answer(decision_id));
         self.refused.insert(id.clone(), refused);
         if costs {
             self.count_repeats_of(&id.clone())?;
@@ -174,9 +188,13 @@ impl Batch<'_> {
             if refused.known.len() >= KINDS_MAX && likeness == Likeness::Equal && !refused.known.contains_key(&key) {
                 continue;
             }
-            let (entry, leaf) = (recorded.index, recorded.leaf);
-            let known =
-                refused.known.entry(key).or_insert_with(|| Known { times: 0, decision_id: id.to_owned(), entry, leaf });
+            let known = refused.known.entry(key).or_insert_with(|| Known {
+                times: 0,
+                decision_id: id.to_owned(),
+                name: EntryName::of_agent(agent, recorded.entry.agent_seq.unwrap_or_default()),
+                place: recorded.index,
+                leaf: recorded.leaf,
+            });
             known.times = known.times.saturating_add(1);
         }
         self.refused.insert(agent.to_owned(), refused);
@@ -185,7 +203,7 @@ impl Batch<'_> {
     /// The size of an entry of this batch.
     fn entry_len(&self, index: u64) -> usize {
         let at = index.checked_sub(self.first_index).and_then(|at| usize::try_from(at).ok());
-        at.and_then(|at| self.entries.get(at)).map_or(0, Vec::len)
+        at.and_then(|at| self.entries.get(at)).map_or(0, |new| new.bytes.len())
     }
 
     /// Counts what went on without a ruling of its own.

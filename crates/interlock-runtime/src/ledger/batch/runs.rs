@@ -8,8 +8,8 @@ use interlock_core::action::{
     decide_end, decide_pass, decide_start, decide_transition, decide_unread, is_observed, is_violation,
 };
 use interlock_core::ledger::{
-    Body, Entry, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome,
-    Transitioned, WorkflowHead, WorkflowRegistered, leaf_hash,
+    Body, ModeChanged, RULES, RefusalKind, Ruled, RunStarted, RunSteered, Steer, TransitionOutcome, Transitioned,
+    WorkflowHead, WorkflowRegistered, leaf_hash,
 };
 use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, TransitionAsked, Workflow};
 use interlock_core::{Code, Digest};
@@ -17,7 +17,7 @@ use interlock_core::{Code, Digest};
 use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
 use super::refusals::NOBODY;
 use super::{Answer, Batch, Read, Recorded, Trouble, digest_of_text};
-use crate::ledger::store::StoreFault;
+use crate::ledger::store::{FoundEntry, StoreFault};
 
 /// How many workflows the writer remembers, resolved.
 const WORKFLOWS_LEN: usize = 64;
@@ -64,7 +64,7 @@ impl Batch<'_> {
         let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
         let run = self.run_row(&id)?;
-        let workflow = self.workflow_of(&run)?;
+        let workflow = self.workflow_of(&id, &run)?;
         let bundle = Arc::clone(&self.state.bundle);
         let snapshot = CallSnapshot { run: &run, workflow: workflow.as_deref() };
         let Ok(CallRuling { ruling, redeemed, used }) =
@@ -73,7 +73,7 @@ impl Batch<'_> {
             return Ok(Answer::NeedsEvidence(bundle));
         };
         let mut ruled = Ruled {
-            decision_id: self.decision_id()?,
+            decision_id: self.decision_id(&agent)?,
             bundle: bundle.digest(),
             violation: is_violation(&bundle, &agent, &facts, evidence.as_ref(), &ruling),
             observed: is_observed(&bundle, &agent, Some(&run), evidence.as_ref(), &ruling, now),
@@ -94,8 +94,8 @@ impl Batch<'_> {
                 return Ok(Answer::Recorded(recorded));
             }
         }
-        let index = self.next_index();
-        let kept_text = self.keep_text(&id, &ruled, text, None, index)?;
+        let seq = agent.entries.saturating_add(1);
+        let kept_text = self.keep_text(&id, &ruled, text, None, seq)?;
         ruled.text = kept_text.as_ref().map(digest_of_text);
         let read = Read { agent: Some(agent), run: Some(Box::new(run)), ..Read::default() };
         let answer = self.record(read, now, Body::Ruled(Box::new(ruled)))?;
@@ -104,7 +104,7 @@ impl Batch<'_> {
         }
         self.texts.extend(kept_text);
         let run = self.runs.get(&id);
-        let begun = run.and_then(|run| run.open.iter().find(|open| open.decision == index));
+        let begun = run.and_then(|run| run.open.iter().find(|open| open.decision == seq));
         let (changes, looks) = begun.map_or((false, false), |open| (open.changes, open.fact.is_some()));
         self.tell_of_changes(&id, changes, looks, &beside)?;
         Ok(answer)
@@ -145,7 +145,7 @@ impl Batch<'_> {
         let Some(agent) = self.agent(&id)? else { return Ok(Answer::Refused(Code::AgentUnknown)) };
         let now = self.state.clock.max(agent.last_at);
         let run = self.run_row(&id)?;
-        let workflow = self.workflow_of(&run)?;
+        let workflow = self.workflow_of(&id, &run)?;
         let bundle = Arc::clone(&self.state.bundle);
         let question = TransitionAsked { event: &event, data: &data, expected_revision };
         let mut outcome = decide_transition(&bundle, &agent, &run, workflow.as_deref(), &question, now);
@@ -153,7 +153,7 @@ impl Batch<'_> {
             *approval_id = self.approval_id()?;
         }
         let asked = Transitioned {
-            decision_id: self.decision_id()?,
+            decision_id: self.decision_id(&agent)?,
             bundle: bundle.digest(),
             run_id: run.position.as_ref().map(|position| position.run_id.clone()),
             event,
@@ -219,7 +219,7 @@ impl Batch<'_> {
                 (started(&workflow, run_id, session, by), Some(workflow))
             }
             RunChange::Steer(steered) => {
-                let workflow = self.workflow_of(&run)?;
+                let workflow = self.workflow_of(id, &run)?;
                 if !steered.steer.is_possible(workflow.as_deref()) {
                     return Ok(Answer::Refused(Code::RequestMalformed));
                 }
@@ -290,10 +290,9 @@ impl Batch<'_> {
         self.record(read, self.state.clock, Body::WorkflowRegistered(Box::new(registered)))
     }
 
-    /// An earlier registration.
-    fn registration(&mut self, index: u64) -> Result<Recorded, Trouble> {
-        let bytes = self.entry_bytes(index)?.ok_or_else(|| StoreFault::new(format!("entry {index} is missing")))?;
-        let entry = Entry::from_bytes(&bytes).map_err(StoreFault::from)?;
+    /// An earlier registration, by its number among the service's entries.
+    fn registration(&mut self, seq: u64) -> Result<Recorded, Trouble> {
+        let FoundEntry { place: index, entry, bytes } = self.needed_entry(None, seq)?;
         Ok(Recorded { entry, index, leaf: leaf_hash(&bytes), replayed: true, folded: None, corrected: None })
     }
 
@@ -327,15 +326,14 @@ impl Batch<'_> {
         }
     }
 
-    /// The workflow a run is in. One that cannot be read again is none, and then nothing passes.
-    pub(super) fn workflow_of(&mut self, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
+    /// The workflow that the run of an agent is in. One that cannot be read again is none, and then nothing passes.
+    pub(super) fn workflow_of(&mut self, agent: &str, run: &Run) -> Result<Option<Arc<Workflow>>, StoreFault> {
         let Some(position) = &run.position else { return Ok(None) };
         if let Some(known) = self.state.workflows.find(position.workflow) {
             return Ok(Some(known));
         }
-        let Some(bytes) = self.entry_bytes(position.started)? else { return Ok(None) };
-        let Ok(entry) = Entry::from_bytes(&bytes) else { return Ok(None) };
-        let Body::RunStarted(started) = entry.body else { return Ok(None) };
+        let Some(found) = self.entry_of(Some(agent), position.started)? else { return Ok(None) };
+        let Body::RunStarted(started) = found.entry.body else { return Ok(None) };
         let Ok(workflow) = Workflow::from_text(&started.workflow) else { return Ok(None) };
         let workflow = Arc::new(workflow);
         self.state.workflows.add(Arc::clone(&workflow));

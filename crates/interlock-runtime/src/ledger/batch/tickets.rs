@@ -10,7 +10,7 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Payloads;
 use interlock_core::ledger::{
-    ApprovalResolved, Body, Entry, Executed, Ruled, TrustRequested, is_of_run, resolve_for_run,
+    ApprovalResolved, Body, Entry, EntryName, EntryRef, Executed, Ruled, TrustRequested, is_of_run, resolve_for_run,
 };
 
 use super::{Answer, Batch, Execution, Read, Trouble, TrustRequest, digest_of_text};
@@ -40,12 +40,13 @@ impl Batch<'_> {
             Verdict::Approved => now.saturating_add(bundle.ticket_expiry_ms()),
             Verdict::Denied => ticket.expires_at,
         };
-        let (approval_id, opened) = (ticket.approval_id.clone(), ticket.opened);
+        let (approval_id, opened) = (ticket.approval_id.clone(), EntryName::of_agent(&id, ticket.opened));
+        let opened = EntryRef::Named(opened);
         let resolved = ApprovalResolved { approval_id, opened, verdict, by, reason, expires_at, charge };
         let mut read = Read::agent(agent);
         if is_of_run(&ticket) {
             let run = self.run_row(&id)?;
-            let workflow = self.workflow_of(&run)?;
+            let workflow = self.workflow_of(&id, &run)?;
             // Whether it can still be made is decided by making it, on a copy.
             if let Err(code) = resolve_for_run(&mut run.clone(), workflow.as_deref(), &ticket, &resolved) {
                 return Ok(if code == Code::ApprovalStale { Answer::Stale(Stale::Run) } else { Answer::Refused(code) });
@@ -67,13 +68,13 @@ impl Batch<'_> {
         if let Err(code) = check_trust_request(&bundle, &agent, to_level, from_level, now) {
             return Ok(Answer::Refused(code));
         }
-        let (index, expires_at) = (self.next_index(), now.saturating_add(bundle.ticket_expiry_ms()));
+        let (seq, expires_at) = (agent.entries.saturating_add(1), now.saturating_add(bundle.ticket_expiry_ms()));
         let until = match bundle.payloads() {
             Payloads::None => None,
             Payloads::Pending => Some(Some(expires_at)),
             Payloads::All => Some(None),
         };
-        let kept = justification.zip(until).map(|(text, until)| self.salted(&id, index, text, until)).transpose()?;
+        let kept = justification.zip(until).map(|(text, until)| self.salted(&id, seq, text, until)).transpose()?;
         let requested = TrustRequested {
             approval_id: self.approval_id()?,
             expires_at,
@@ -97,7 +98,9 @@ impl Batch<'_> {
         }
         let found = self.find_ruling(&id, &decision_id)?;
         let reported = match &found {
-            Some((decision, _)) => self.executions.contains_key(decision) || self.txn.execution(*decision)?.is_some(),
+            Some((decision, _)) => {
+                self.executions.contains_key(&(id.clone(), *decision)) || self.txn.execution(&id, *decision)?.is_some()
+            }
             None => false,
         };
         let now = self.state.clock.max(agent.last_at);
@@ -116,7 +119,7 @@ impl Batch<'_> {
         let ticket = ticket.filter(|_| ruling.spends);
         let executed = Executed {
             decision_id,
-            decision,
+            decision: EntryRef::Named(EntryName::of_agent(&id, decision)),
             approval_id: ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
             success,
             result_hash,
@@ -127,18 +130,20 @@ impl Batch<'_> {
         self.record(read, now, Body::Executed(Box::new(executed)))
     }
 
-    /// A ruling of an agent by its id.
+    /// A ruling of an agent by its id, with the number of its entry.
     fn find_ruling(&mut self, agent: &str, decision_id: &str) -> Result<Option<(u64, Ruled)>, Trouble> {
-        let Some(index) = self.state.ids.open(decision_id).filter(|index| *index < self.next_index()) else {
-            return Ok(None);
-        };
-        let entry = match self.entry_bytes(index)? {
-            Some(bytes) => Entry::from_bytes(&bytes).map_err(StoreFault::from)?,
-            None => return Ok(None),
-        };
-        let own = entry.agent.as_deref() == Some(agent);
-        let ruled = entry.body.into_ruled().filter(|ruled| own && ruled.decision_id == decision_id);
-        Ok(ruled.map(|ruled| (index, ruled)))
+        let Some((_, seq)) = self.state.ids.open(decision_id) else { return Ok(None) };
+        let is_it = |ruled: &Ruled| ruled.decision_id == decision_id;
+        let named = self.entry_of(Some(agent), seq)?.and_then(|found| found.entry.body.into_ruled()).filter(is_it);
+        if let Some(ruled) = named {
+            return Ok(Some((seq, ruled)));
+        }
+        // An id from before the sixth format hides a place, which was sealed long ago.
+        let place = self.state.ids.open_place(decision_id).filter(|place| *place < self.first_index);
+        let Some(bytes) = place.map_or(Ok(None), |place| self.txn.entry(place))? else { return Ok(None) };
+        let entry = Entry::from_bytes(&bytes).map_err(StoreFault::from)?;
+        let seq = entry.agent_seq.filter(|_| entry.agent.as_deref() == Some(agent));
+        Ok(seq.zip(entry.body.into_ruled().filter(is_it)))
     }
 
     pub(super) fn ticket(&mut self, id: &str) -> Result<Option<Ticket>, StoreFault> {
