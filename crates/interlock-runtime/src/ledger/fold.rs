@@ -38,7 +38,7 @@ pub(super) struct Fold {
     /// The one in force.
     in_force: Option<Arc<Bundle>>,
     /// Rulings by which something can be executed, of each agent in their order, with the tickets that some of them opened.
-    executable: HashMap<String, Vec<(u64, Executable, Option<Box<str>>)>>,
+    executable: HashMap<String, Vec<ExecutableRuling>>,
     /// Refusals that are written out: those that later ones may be like.
     refusals: HashMap<EntryName, RefusalKind>,
     /// How many entries the service has.
@@ -50,6 +50,9 @@ pub(super) struct Fold {
     /// The time of the last entry that is about no agent.
     clock: u64,
 }
+
+/// A ruling by which something can be executed: its number, and the ticket it opened.
+type ExecutableRuling = (u64, Executable, Option<Box<str>>);
 
 /// The rows of a fold while an entry is added.
 struct Adding<'f, B> {
