@@ -18,7 +18,7 @@ use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
 use super::{NOT_FOUND, NOT_RUN, NotRun};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, RUN};
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
