@@ -77,7 +77,12 @@ pub(crate) fn run(arguments: &InitArguments) -> Result<Outcome, Fault> {
         let ground = Ground { scope, base: &base, home: &site.home };
         let mut steps = Vec::new();
         for host in &hosts {
-            steps.extend(install(*host, ground, &site.wanted()?)?);
+            // Hosts share the programs that hand command lines to the runner.
+            for step in install(*host, ground, &site.wanted()?)? {
+                if !steps.iter().any(|known: &Step| known.file.path == step.file.path && known.next == step.next) {
+                    steps.push(step);
+                }
+            }
         }
         steps.extend(arguments.template.map(|template| workflow_step(&directory, template)).transpose()?);
         Ok(steps)

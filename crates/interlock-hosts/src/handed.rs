@@ -168,9 +168,9 @@ mod tests {
     use crate::rewrite::rewritten;
 
     const TICKET: &str = "AAAABBBBCCCCDDDD";
-    const SCRIPT: &str = "/home/it's/.interlock/bin/run.sh";
+    const SCRIPT: &str = "/srv/it's/.interlock/bin/run.sh";
     /// As Claude Code 2.1.325 writes it, for a user whose shell has functions of these names.
-    const BEFORE: &str = "source '/home/it'\"'\"'s/.claude/shell-snapshots/snapshot-bash-1-a.sh' 2>/dev/null || true && \
+    const BEFORE: &str = "source '/srv/it'\"'\"'s/.claude/shell-snapshots/snapshot-bash-1-a.sh' 2>/dev/null || true && \
         { \\builtin shopt -u extglob || \\builtin setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL NO_BRACE_CCL \
         NO_MAGIC_EQUAL_SUBST; } >/dev/null 2>&1 || true && { \\builtin unalias -- 'which'; \\builtin unset -f -- 'which'; } \
         >/dev/null 2>&1 || true && ";

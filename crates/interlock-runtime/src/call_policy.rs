@@ -145,25 +145,15 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let own_elsewhere = outside_of_project(&own, place);
     places.add_aliases(&own);
     let worked_in = seen.worked_in(&start, &places);
-    let mut paths = places.finish();
+    let paths = places.finish();
     own.extend(paths.iter().filter_map(|touched| settings_of_project(touched.path.as_deref()?)));
     let own_there: Vec<String> = own.iter().filter(|own| Path::new(own).symlink_metadata().is_ok()).cloned().collect();
     seen.effects(call, registered.map(|row| row.risk));
     let effects: Vec<Effect> = seen.labels.iter().copied().collect();
-    let project = paths::resolve(place.project, place.cwd, place.home);
-    let bound = place
-        .runner
-        .zip(project.known())
-        .and_then(|(ground, project)| containable::bound_for(bundle, call, &seen, &paths, project, ground));
-    if bound.is_some() {
-        // What may lead anywhere leads no further than the bound; what is named is asked about all the same.
-        paths.retain(|touched| touched.path.is_some());
-        seen.hosts.clear();
-    }
     let at_home = place.home.iter().flat_map(|home| in_home(Concern::RunsLater).map(move |it| format!("{home}/{it}")));
     let armed: Vec<String> = place.on_path.iter().cloned().chain(at_home).collect();
     let armed = with_resolved(&armed, place);
-    let subject = CallSubject {
+    let mut subject = CallSubject {
         names: call.names().collect(),
         mcp: call.mcp.as_ref(),
         effects: &effects,
@@ -178,6 +168,16 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
         // Of commands it is known what they reach; no entry answers for them.
         is_registered: registered.is_some() && seen.commands.is_empty(),
     };
+    let project = paths::resolve(place.project, place.cwd, place.home);
+    let bound = place
+        .runner
+        .zip(project.known())
+        .and_then(|(ground, project)| containable::bound_for(bundle, call, &seen, &subject, project, ground));
+    if bound.is_some() {
+        // What may lead anywhere leads no further than the bound; what is named is asked about all the same.
+        subject.paths.retain(|touched| touched.path.is_some());
+        subject.hosts.clear();
+    }
     let found = bundle.find_call_rules(&subject);
     let outside = is_outside(&subject.paths, place);
     let of_others = |path: &&CallPath| !seen.is_known(path.command, &found);

@@ -8,9 +8,10 @@ use std::path::Path;
 use interlock_core::action::ActionText;
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family, FileChange, Intent, McpTool};
+use interlock_core::contain::Abilities;
 use interlock_core::json::{Json, Limits, parse, quote};
 use interlock_core::rule::Then;
-use interlock_runtime::call_policy::{CallFindings, CallPlace, Executor, Ground, examine_call};
+use interlock_runtime::call_policy::{CallFindings, CallPlace, Executor, Ground, RunnerGround, examine_call};
 use interlock_runtime::command_lines::read_line;
 use serde::Deserialize;
 
@@ -61,6 +62,9 @@ pub struct CallCase {
     #[serde(default)]
     bookkeeping: bool,
     shell: Option<String>,
+    /// A runner runs the line, on a kernel that can hold it.
+    #[serde(default)]
+    runner: bool,
     /// An action that asks for the same command line gets the same from the rules.
     #[serde(default)]
     both_doors: bool,
@@ -90,7 +94,12 @@ struct Expect {
     outside: Option<bool>,
     edit_lines: Option<u64>,
     files_known: Option<bool>,
+    /// The profile that holds it, or `none`.
+    contained: Option<String>,
 }
+
+/// A kernel that can hold whatever a profile says.
+const ABLE: Abilities = Abilities { namespaces: true, landlock: 7, seccomp: true };
 
 /// The files that every world has.
 const FILES: [&str; 12] = [
@@ -150,7 +159,7 @@ impl CallCase {
             own: &own,
             on_path: &on_path,
             executor,
-            runner: None,
+            runner: self.runner.then_some(RunnerGround { abilities: ABLE, advisory: false }),
         };
         let call = self.call(&fill);
         let found = examine_call(&bundle, &ground, &call, &place);
@@ -261,6 +270,8 @@ impl Expect {
         same("reads", self.reads.as_ref().map(filled).map(shown), shown(found.reads.clone()));
         same("hosts", self.hosts.clone().map(shown), shown(hosts().collect()));
         same("outside", self.outside.map(|it| it.to_string()), found.outside_project.to_string());
+        let profile = found.bound.as_ref().map_or("none", |bound| bound.profile.as_str());
+        same("contained", self.contained.clone(), profile.to_owned());
         same("edit_lines", self.edit_lines.map(|it| it.to_string()), found.edit_lines.to_string());
         same("files_known", self.files_known.map(|it| it.to_string()), found.files_known.to_string());
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }

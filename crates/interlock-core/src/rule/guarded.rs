@@ -15,6 +15,11 @@ pub const SELF_RULE: &str = "self";
 /// What a rule of an operator can answer beforehand.
 pub(super) const LIFTABLE: [&str; 3] = [SECRETS_RULE, ARMS_RULE, EGRESS];
 
+/// Whether a rule is one of those that are always there.
+pub fn is_shipped(id: &str) -> bool {
+    LIFTABLE.contains(&id) || id == SELF_RULE
+}
+
 /// The name of the rule about such places, and what it says.
 pub(super) fn rule_about(concern: Concern) -> (&'static str, Then) {
     match concern {

@@ -22,6 +22,8 @@ pub(crate) struct Cell {
     pub(crate) image: Image,
     pub(crate) cwd: CString,
     pub(crate) mask: Signals,
+    /// Whether the namespaces must be gone before the supervisor goes on.
+    pub(crate) must_be_gone: bool,
 }
 
 /// What holds the command.
@@ -159,11 +161,19 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
     let mut kept = [channel.as_raw_fd(), ends.as_raw_fd()];
     kept.sort_unstable();
     sys::close_all_but(&kept);
-    let code = reap(command, channel, ends.as_fd());
-    if in_session {
-        end_all();
+    let ended = reap(command, channel, ends.as_fd());
+    // Everything ends before anybody is told that the command has: what is on disk then stays as it is.
+    match in_session {
+        true => end_adopted(),
+        false => end_others(),
     }
-    code
+    match ended {
+        Some(status) => {
+            let _ = tell(channel, told::ENDED, status);
+            0
+        }
+        None => 126,
+    }
 }
 
 /// Whether the supervisor is gone already.
@@ -174,43 +184,44 @@ fn is_alone(channel: BorrowedFd<'_>) -> bool {
     result.is_err() || polled.iter().any(|one| one.revents().contains(PollFlags::HUP))
 }
 
-/// Waits for everything that ends in here, until the command has, or nobody wants to know.
-fn reap(command: Pid, channel: BorrowedFd<'_>, ends: BorrowedFd<'_>) -> c_int {
+/// Waits for everything that ends in here, until the command has, and returns how; nothing if nobody wants to know.
+fn reap(command: Pid, channel: BorrowedFd<'_>, ends: BorrowedFd<'_>) -> Option<c_int> {
     loop {
         loop {
             let (pid, status) = match rustix::process::wait(WaitOptions::UNTRACED | WaitOptions::NOHANG) {
                 Ok(Some(waited)) => waited,
                 Ok(None) => break,
                 Err(rustix::io::Errno::INTR) => continue,
-                Err(_) => return 126,
+                Err(_) => return None,
             };
             if pid != command {
                 continue;
             }
-            let told = match status.stopping_signal() {
-                Some(signal) => tell(channel, told::STOPPED, signal),
-                None => {
-                    let _ = tell(channel, told::ENDED, status.as_raw());
-                    return 0;
-                }
-            };
-            if told.is_err() {
-                return 126;
+            match status.stopping_signal() {
+                Some(signal) => tell(channel, told::STOPPED, signal).ok()?,
+                None => return Some(status.as_raw()),
             }
         }
         let mut polled = [PollFd::new(&ends, PollFlags::IN), PollFd::new(&channel, PollFlags::empty())];
         let _ = rustix::event::poll(&mut polled, None);
         let [_, is_over] = polled.map(|one| one.revents().contains(PollFlags::HUP));
         if is_over {
-            return 126;
+            return None;
         }
         while sys::next_signal(ends).is_some() {}
     }
 }
 
+/// Ends every other process of the namespace. The kernel would do it when this one ends, but tells nobody when.
+fn end_others() {
+    if sys::signal_all(libc::SIGKILL).is_ok() {
+        while !matches!(rustix::process::wait(WaitOptions::empty()), Err(rustix::io::Errno::CHILD)) {}
+    }
+}
+
 /// Ends what the command has left, in a session where others live on. What forks faster than it is ended ends with the
 /// session.
-fn end_all() {
+fn end_adopted() {
     const ROUNDS: usize = 2_000;
     for _ in 0..ROUNDS {
         let mut bytes = [0; 4096];

@@ -53,6 +53,7 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         Some(plan) => (Some(plan.hold), Some((plan.placeholders, plan.layers)), plan.sockets, plan.notes),
         None => (None, None, Vec::new(), Vec::new()),
     };
+    let must_be_gone = kept.as_ref().is_some_and(|(_, layers)| !layers.is_empty());
     let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
     let armed = Armed::load(armed).map_err(|path| ContainFault::Bound { path, why: "the pattern cannot be read" })?;
     let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -66,6 +67,7 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         image: image(start, port)?,
         cwd: text(start.cwd.clone().into())?,
         mask: Signals::of(&[]),
+        must_be_gone,
     };
     let refusals = Arc::new(Mutex::new(Vec::new()));
     let began = Began::now();

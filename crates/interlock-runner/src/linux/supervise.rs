@@ -18,8 +18,11 @@ use super::sys::{self, Signals};
 use crate::{ContainFault, How};
 
 /// Signals that the command is to get when somebody sends them to the runner. From a terminal it gets them by itself.
-const PASSED_ON: [c_int; 7] =
-    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+#[rustfmt::skip]
+const PASSED_ON: [c_int; 8] = [
+    libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGTSTP, libc::SIGUSR1, libc::SIGUSR2,
+    libc::SIGWINCH,
+];
 
 /// Namespaces of a held command.
 const NAMESPACES: c_int =
@@ -77,7 +80,8 @@ fn attend(
         None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
     };
     drop((theirs, their_faults));
-    let mut watch = Watch { ours, first, command: None, is_free: hold.is_none(), status: None };
+    let mut watch =
+        Watch { ours, first, command: None, is_free: hold.is_none(), must_be_gone: cell.must_be_gone, status: None };
     let result = match watch.until_started(&faults, hold.as_ref(), program, handed) {
         Ok(()) => watch.until_ended(signals),
         Err(fault) => Err(fault),
@@ -91,6 +95,8 @@ struct Watch {
     first: Pid,
     command: Option<Pid>,
     is_free: bool,
+    /// Whether even the namespaces must be gone at the end.
+    must_be_gone: bool,
     /// Of a free command, once it was waited for.
     status: Option<WaitStatus>,
 }
@@ -174,10 +180,13 @@ impl Watch {
             }
             match receive(self.ours.as_fd()) {
                 Ok(Some(message)) if message.what == told::ENDED => return Ok(how_of(message.value)),
-                Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(),
+                Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(message.value),
                 Ok(Some(_)) => {}
                 // The first process inside was killed, and everything inside with it.
-                Ok(None) | Err(_) => return Ok(How::Signal(libc::SIGKILL)),
+                Ok(None) | Err(_) => {
+                    self.must_be_gone = true;
+                    return Ok(How::Signal(libc::SIGKILL));
+                }
             }
         }
     }
@@ -194,7 +203,9 @@ impl Watch {
             let _ = rustix::event::poll(&mut polled, Some(&while_stopping));
             self.pass_on(signals);
             match rustix::process::waitpid(Some(self.first), WaitOptions::UNTRACED | WaitOptions::NOHANG) {
-                Ok(Some((_, status))) if status.stopped() => self.follow_stop(),
+                Ok(Some((_, status))) if status.stopped() => {
+                    self.follow_stop(status.stopping_signal().unwrap_or(libc::SIGSTOP));
+                }
                 Ok(Some((_, status))) => {
                     self.status = Some(status);
                     return Ok(how_of(status.as_raw()));
@@ -214,14 +225,12 @@ impl Watch {
         }
     }
 
-    /// The command stopped: so do we, that whoever started us sees it. If a terminal stopped the process group, we were
-    /// stopped too, and read this only after it went on.
-    fn follow_stop(&self) {
-        if self.command.is_some_and(is_stopped) {
-            sys::stop();
-            if let Some(command) = self.command {
-                let _ = sys::send_signal(command, libc::SIGCONT);
-            }
+    /// The command stopped: so do we, by the same signal, that whoever started us sees it. Never before it: a shell that
+    /// takes us for stopped reads from the terminal again, and so might the command that is not stopped yet.
+    fn follow_stop(&self, signal: c_int) {
+        if let Some(command) = self.command.filter(|command| is_stopped(*command)) {
+            sys::stop_by(signal);
+            let _ = sys::send_signal(command, libc::SIGCONT);
         }
     }
 
@@ -233,7 +242,15 @@ impl Watch {
         if failed {
             let _ = sys::send_signal(self.first, libc::SIGKILL);
         }
-        while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(self.first), WaitOptions::empty()) {}
+        let first = self.first;
+        let wait = move || {
+            while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
+        };
+        // All others have ended before we were told. What is left is taking down namespaces, which takes the kernel longer
+        // than a short command; a layer of a cache must be free before somebody else uses it.
+        if failed || self.must_be_gone || std::thread::Builder::new().spawn(wait).is_err() {
+            wait();
+        }
     }
 }
 

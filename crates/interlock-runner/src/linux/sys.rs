@@ -366,10 +366,27 @@ pub(crate) fn send_signal(pid: Pid, signal: c_int) -> io::Result<()> {
     checked(c_long::from(unsafe { libc::kill(pid.as_raw_nonzero().get(), signal) })).map(drop)
 }
 
-/// Stops this process until somebody lets it go on.
-pub(crate) fn stop() {
-    // Safety: this signal has no handler.
-    unsafe { libc::raise(libc::SIGSTOP) };
+/// Sends a signal to every process of this namespace but this one. Fails if there is none.
+///
+/// Invariant: only for the first process of a namespace.
+pub(crate) fn signal_all(signal: c_int) -> io::Result<()> {
+    if rustix::process::getpid().as_raw_nonzero().get() != 1 {
+        return Err(io::Error::from_raw_os_error(libc::EPERM));
+    }
+    // Safety: takes numbers only.
+    checked(c_long::from(unsafe { libc::kill(-1, signal) })).map(drop)
+}
+
+/// Stops this process by a signal until somebody lets it go on, and holds that signal back again.
+pub(crate) fn stop_by(signal: c_int) {
+    let only = Signals::of(&[signal]);
+    // What a terminal sent to the whole process group waits here, and would stop us a second time.
+    // Safety: reads sets; the signals that stop have no handler of ours.
+    unsafe {
+        libc::raise(signal);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, &only.0, ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, &only.0, ptr::null_mut());
+    }
 }
 
 /// Ends this process by a signal, without a core file of its own. Returns if the signal does not end processes.

@@ -60,7 +60,8 @@ def cases(wrap):
     t.until("code=130")
     print("interrupt")
 
-    t.send(command(wrap, "echo go; sleep 60"))
+    # A shell ignores this one until it has become something else.
+    t.send(command(wrap, 'exec /usr/bin/python3 -uc "print(chr(103) + chr(111)); import time; time.sleep(60)"'))
     t.until("go")
     t.key(b"\x1c")
     t.until("$ ")

@@ -5,7 +5,7 @@ use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
 use interlock_core::places::is_within;
-use interlock_core::rule::{CallHost, CallPath};
+use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped};
 
 use super::Seen;
 
@@ -50,7 +50,7 @@ pub(super) fn bound_for(
     bundle: &Bundle,
     call: &Call,
     seen: &Seen,
-    paths: &[CallPath],
+    subject: &CallSubject<'_>,
     project: &str,
     ground: RunnerGround,
 ) -> Option<BoundEvidence> {
@@ -67,7 +67,7 @@ pub(super) fn bound_for(
         Some(path) => is_within(path, project) || is_private(path) || super::is_stream(path),
         None => true,
     };
-    if !paths.iter().filter(|touched| touched.writes).all(stays) {
+    if !subject.paths.iter().filter(|touched| touched.writes).all(stays) || !rules_are_silent(bundle, subject) {
         return None;
     }
     let fetches = seen.commands.iter().any(|words| is_fetching(words));
@@ -89,6 +89,20 @@ pub(super) fn bound_for(
         abilities: ground.abilities,
         advisory: ground.advisory,
     })
+}
+
+/// Whether no rule of the operator is about what code that nobody understood might do: a bound keeps it from the places of
+/// the shipped rules, and knows nothing of theirs.
+fn rules_are_silent(bundle: &Bundle, subject: &CallSubject<'_>) -> bool {
+    let is_open = subject.effects.iter().any(|effect| matches!(effect, Effect::Unknown | Effect::Network));
+    if !is_open {
+        return true;
+    }
+    let mut anything = subject.clone();
+    anything.paths.push(CallPath { path: None, writes: true, removes: true, sweeps: true, command: None });
+    anything.hosts.push(CallHost { host: None, command: None });
+    let found = bundle.find_call_rules(&anything);
+    found.then == Some(Then::Allow) || found.matched.iter().all(|id| is_shipped(id))
 }
 
 /// Whether a host is this machine itself: inside a bound, the session's own loopback.

@@ -13,6 +13,7 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Effect, Family};
+use interlock_core::contain::{Abilities, BoundEvidence};
 use interlock_core::json::{Json, Limits as JsonLimits, parse};
 use interlock_core::ledger::{
     AllowanceGiven, AllowanceTaken, Body, CallEndReported, ExecEnded, ExecStarted, ModeChanged, Ruled, RunSteered,
@@ -272,6 +273,8 @@ struct Ask {
     dry_run: bool,
     foreign: bool,
     held_in: Option<&'static str>,
+    /// A runner runs it in the profile `project`.
+    contained: bool,
 }
 
 fn ask(tool: &'static str, input: &str) -> Ask {
@@ -295,7 +298,15 @@ fn ask(tool: &'static str, input: &str) -> Ask {
         dry_run: false,
         foreign: false,
         held_in: None,
+        contained: false,
     }
+}
+
+/// What holds a call in the project, on a kernel that can.
+fn bound(bundle: &Bundle) -> BoundEvidence {
+    let profile = bundle.profiles().get("project").expect("a profile");
+    let abilities = Abilities { namespaces: true, landlock: 7, seccomp: true };
+    BoundEvidence { profile: profile.name.clone(), digest: profile.digest(), abilities, advisory: false }
 }
 
 /// A call that a rule wants a person to look at.
@@ -350,7 +361,7 @@ impl Ask {
             certificate: None,
             hostile: self.hostile,
             call: Some(Box::new(CallEvidence {
-                bound: None,
+                bound: self.contained.then(|| bound(bundle)),
                 effects: self.effects(),
                 shell: self.shell,
                 edit_lines: self.lines,
@@ -1411,4 +1422,82 @@ fn only_what_the_table_says_needs_no_ruling() {
         assert_eq!(pass(control(true, false)), PassRuling::Judged);
         assert_eq!(pass(PassAsked::Told(PassKind::Stop)), PassRuling::Passes(PassKind::Stop));
     });
+}
+
+/// Calls of a runner: what starts is what was judged, where it was judged, in time, and once.
+#[test]
+fn a_command_starts_by_its_ticket_once_and_as_it_was_judged() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let tests = ask("Bash", "make test");
+        assert!(fixture.passes(&tests));
+        let steps = tests.executed(&fixture.run(), 3);
+        let [RunChange::StartExec(started), RunChange::EndExec(over)] = steps.as_slice() else { panic!("{steps:?}") };
+        let start = |change: &dyn Fn(&mut ExecStarted)| {
+            let mut started = started.clone();
+            change(&mut started);
+            fixture.change(RunChange::StartExec(started))
+        };
+        let end = || fixture.change(RunChange::EndExec(over.clone()));
+        let refused = |answer: Answer| matches!(answer, Answer::Refused(Code::ContainTicket));
+        let before = fixture.run();
+        assert!(refused(end()), "it has not started");
+        assert!(refused(start(&|it| it.line = Digest::of(&["make tests"]))), "another line");
+        assert!(refused(start(&|it| it.directory = Digest::of(&["/elsewhere"]))), "another directory");
+        assert!(refused(start(&|it| it.decision_id = "dec_00000000000000000000000000000000".to_owned())));
+        assert!(refused(start(&|it| it.profile = Some("project".to_owned()))), "another bound");
+        assert_eq!(fixture.run(), before, "nothing was spent");
+        assert!(matches!(start(&|_| ()), Answer::Recorded(_)));
+        assert!(refused(start(&|_| ())), "a ticket is for one start");
+        assert!(matches!(end(), Answer::Recorded(_)));
+        assert!(refused(end()), "a command ends once");
+        let seen = fixture.run().seen.last_command.expect("a command");
+        assert_eq!((seen.ok, seen.exit_code), (false, Some(3)));
+        // What the host says of it afterwards ends the call, and says nothing about how.
+        fixture.change(ended_by_host(&tests));
+        let run = fixture.run();
+        assert_eq!((run.seen.last_command.expect("a command").exit_code, run.open.len()), (Some(3), 0));
+        // Late, suspended and frozen: nothing starts.
+        let late = ask("Bash", "ls");
+        assert!(fixture.passes(&late));
+        fixture.clock.advance(3_600_000);
+        let first = |ask: &Ask| ask.executed(&fixture.run(), 0).swap_remove(0);
+        assert!(refused(fixture.change(first(&late))), "an hour has passed");
+        let frozen = ask("Bash", "pwd");
+        assert!(fixture.passes(&frozen));
+        let start = first(&frozen);
+        fixture.change(ended(ask("Bash", "never judged").ended(0), &[]));
+        assert!(matches!(fixture.change(start), Answer::Refused(Code::WorkflowFrozen)));
+    });
+}
+
+#[test]
+fn what_is_held_runs_by_its_runner_or_the_run_is_frozen() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let held =
+            Ask { contained: true, shell: Some(Effect::Unknown), status: Status::Uncertain, ..ask("Bash", "make") };
+        assert!(fixture.passes(&held), "the kernel holds what nobody understood");
+        let ticket = fixture.run().open.first().and_then(|open| open.ticket.clone()).expect("a ticket");
+        assert_eq!((ticket.profile.as_deref(), ticket.is_held), (Some("project"), true));
+        fixture.change(ended_by_host(&held));
+        assert!(fixture.run().frozen.is_some(), "it ran, and nobody held it");
+        fixture.steer(Steer::Thaw);
+        // Without a bound that holds, the same line is asked about.
+        let open = Ask { contained: false, ..held.clone() };
+        assert_eq!(fixture.decides(&open).0, "PENDING");
+        // What destroys is never only contained.
+        let destroys = Ask { shell: Some(Effect::Destructive), risk: Risk::Critical, ..held.clone() };
+        let command = destroys.command(&fixture.run(), &fixture.bundle.lock().expect("a lock"));
+        assert!(matches!(fixture.submit(command), Answer::NeedsEvidence(_)), "its rules were asked about a bound");
+        // While refusals are only shown, nothing is held.
+        fixture.set_mode(Mode::Observe);
+        fixture.call(&Ask { call_id: Some("observed".to_owned()), ..held });
+        let open = fixture.run().open.last().and_then(|open| open.ticket.clone()).expect("a ticket");
+        assert_eq!((open.profile, open.is_held), (None, false));
+    });
+}
+
+fn ended_by_host(ask: &Ask) -> RunChange {
+    ended(ask.ended(0), &[])
 }
