@@ -322,8 +322,7 @@ def walk(kind, program, programs, scratch, checks):
     try:
         for step in (
             steps.install, steps.observe, steps.subagent, steps.enforce, steps.contained, steps.secret, steps.workflow,
-            steps.templates,
-            steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.audit,
+            steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.templates, steps.audit,
         ):
             step()
     except Exception as error:  # A step that cannot go on is a failure of this host, and the next one has its turn.

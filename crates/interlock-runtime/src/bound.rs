@@ -75,7 +75,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
         write: texts(write)?,
         armed: if profile.write.is_empty() { Vec::new() } else { armed() },
         locked: texts(locked)?,
-        hidden: texts(hidden)?,
+        hidden: texts(outermost(hidden))?,
         covers: covers.into_iter().collect(),
         visible: named_where_nothing_is(ground),
         reach,
@@ -83,6 +83,18 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
         env_blocked: Vec::new(),
         env_set: profile.env.clone(),
     })
+}
+
+/// Those that lie in none of the others: behind a place that is hidden there is nothing left to hide.
+fn outermost(places: BTreeSet<PathBuf>) -> Vec<PathBuf> {
+    let mut kept: Vec<PathBuf> = Vec::new();
+    // What lies beneath a place comes after it, with nothing but the like between them.
+    for place in places {
+        if !kept.last().is_some_and(|above| place.starts_with(above)) {
+            kept.push(place);
+        }
+    }
+    kept
 }
 
 fn texts(paths: impl IntoIterator<Item = PathBuf>) -> io::Result<Vec<String>> {
@@ -285,4 +297,16 @@ pub fn temporary_of(home: &Path, session: &str) -> io::Result<PathBuf> {
 /// A name for something of ours that belongs to a text.
 fn short(text: &str) -> String {
     Digest::of(&[text]).to_string().chars().skip("sha256:".len()).take(16).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_in_a_hidden_place_is_not_hidden_twice() {
+        let places = ["/a/.codex", "/a/.codex/config.toml", "/a/.codex-other", "/a/.codex/b/c", "/a/b"];
+        let kept = outermost(places.iter().map(PathBuf::from).collect());
+        assert_eq!(kept, ["/a/.codex", "/a/.codex-other", "/a/b"].map(PathBuf::from));
+    }
 }

@@ -113,6 +113,8 @@ impl ToolDoor {
     pub fn start_without(&self, host: &str, directory: &str, asked: PassAsked) -> Result<PassRuling, DoorFault> {
         let place = self.place_in(host, directory);
         let place = place.ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?;
+        // A host starts its servers before its first event may have come in.
+        self.enrol_unknown(host, &place)?;
         self.pass(&place, asked)
     }
 

@@ -250,7 +250,7 @@ impl ToolDoor {
         Some(Place { agent: agent_id(host, &project), project })
     }
 
-    fn enrol_unknown(&self, host: &str, place: &Place) -> Result<(), DoorFault> {
+    pub(crate) fn enrol_unknown(&self, host: &str, place: &Place) -> Result<(), DoorFault> {
         let project = &place.project;
         if self.gate.ledger().agent(&place.agent)?.is_none() {
             let mut random = [0; 32];

@@ -6,6 +6,7 @@ use interlock_core::Code;
 use interlock_core::action::{PassAsked, PassRuling};
 use interlock_core::contain::PROJECT;
 use interlock_core::ledger::ExecEnded;
+use interlock_hosts::Host;
 use interlock_runtime::exec_door::StartComing;
 use interlock_runtime::tool_door::{Caller, DoorFault};
 use interlock_wire::{ExecEnd, ExecForm, ExecStart, ExecStarted};
@@ -73,7 +74,8 @@ impl Hooks {
 
     /// A command of the host's own, or a line without a ticket where refusals are only shown: it runs as it is.
     fn start_without(&self, asked: &ExecStart, pass: PassAsked) -> Result<ExecStarted, ExecRefused> {
-        let host = asked.host.as_deref().unwrap_or_default();
+        let host = asked.host.as_deref().and_then(Host::parse);
+        let host = host.ok_or_else(|| refused("no host that is known here started this"))?.as_str();
         match self.door.start_without(host, &asked.directory, pass)? {
             PassRuling::Passes(_) => Ok(self.unattributed(None)),
             PassRuling::Judged | PassRuling::NotForSubagents => {
