@@ -34,6 +34,7 @@ mod stopping;
 mod stores;
 mod syncs;
 mod tickets;
+mod tool_door;
 mod typed_loading;
 mod wire;
 mod workflow_load;
