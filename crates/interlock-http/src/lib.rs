@@ -76,6 +76,7 @@ pub use tls::{Tls, certificate_trouble};
 pub use turns::{Turn, Turns};
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Instant;
 
@@ -116,6 +117,8 @@ pub struct Service {
     unaccepted_told: Mutex<Option<Instant>>,
     /// Where coding agents work.
     projects: Arc<Projects>,
+    /// The home whose runner hosts hand their command lines to. Without it there is no runner.
+    home: OnceLock<PathBuf>,
 }
 
 /// A source of random bytes that can be shown.
@@ -163,7 +166,14 @@ impl Service {
             answers: answers::Answers::default(),
             unaccepted_told: Mutex::default(),
             projects: Arc::default(),
+            home: OnceLock::new(),
         })
+    }
+
+    /// Says in which home the runner of hosts lies. The first given stays.
+    pub fn with_home(self: Arc<Self>, home: PathBuf) -> Arc<Service> {
+        self.home.get_or_init(|| home);
+        self
     }
 
     /// Shows what is counted of deliveries. The first given stay.

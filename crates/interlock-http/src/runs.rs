@@ -14,7 +14,7 @@ use interlock_core::{Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
 use interlock_runtime::coding_agents::{agent_id, profile};
-use interlock_runtime::ledger::{Answer, Command, Enrolment, FoundEntry, RunChange};
+use interlock_runtime::ledger::{Answer, Command, Enrolment, FoundEntry, RunChange, StartGround};
 use interlock_wire::{self as wire, write};
 
 use crate::Service;
@@ -25,7 +25,7 @@ use crate::hooks::state_object;
 use crate::query::Query;
 use crate::request::{Body, count, malformed, only, present, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts, read_body};
-use crate::workflows::{definition, unknown_workflow};
+use crate::workflows::{definition, no_runner, unknown_workflow};
 use crate::write::time;
 
 /// How many runs are read at a time.
@@ -113,17 +113,22 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
     if session.as_ref().is_some_and(|session| session.chars().count() > SESSION_CHARS_MAX) {
         return Err(malformed(format!("session has at most {SESSION_CHARS_MAX} characters")));
     }
-    let workflow = present(root, "workflow").map(|workflow| long(|| service.wanted_workflow(workflow))).transpose()?;
+    let workflow =
+        present(root, "workflow").map(|workflow| long(|| service.wanted_workflow(workflow, host))).transpose()?;
     let agent = service.enrol_coding_agent(host, &project, &by).await?;
     if let Some(wanted) = workflow {
         let run_id = format!("run_{}", service.random_hex()?.chars().take(32).collect::<String>());
+        let ground = StartGround { has_runner: service.has_runner(host) };
         let change = match wanted {
-            Wanted::Written(workflow) => RunChange::Start { workflow, run_id, session, by },
-            Wanted::Registered(workflow) => RunChange::StartRegistered { workflow, run_id, session, by },
+            Wanted::Written(workflow) => RunChange::Start { workflow, run_id, session, ground, by },
+            Wanted::Registered(workflow) => RunChange::StartRegistered { workflow, run_id, session, ground, by },
         };
         let answer = service.submit(Command::ChangeRun { agent: agent.clone(), change }).await;
         if matches!(answer, Answer::Refused(Code::WorkflowNoRun)) {
             return Err(unknown_workflow());
+        }
+        if matches!(answer, Answer::Refused(Code::ConfigInvalid)) {
+            return Err(no_runner("a setting", host));
         }
         recorded(answer)?;
     }
@@ -350,11 +355,15 @@ impl Service {
     }
 
     /// An object is a workflow, a string the id of a registered one.
-    fn wanted_workflow(&self, given: Value<'_>) -> Result<Wanted, Refusal> {
+    fn wanted_workflow(&self, given: Value<'_>, host: Host) -> Result<Wanted, Refusal> {
         match given.as_str() {
-            None => definition(given).map(|workflow| Wanted::Written(Arc::new(workflow))),
+            None => {
+                let workflow = definition(given)?;
+                self.check_runner(&workflow, host)?;
+                Ok(Wanted::Written(Arc::new(workflow)))
+            }
             Some(id) => {
-                self.check_registered(id.text())?;
+                self.check_registered(id.text(), host)?;
                 Ok(Wanted::Registered(nfc(id.text()).into_owned()))
             }
         }

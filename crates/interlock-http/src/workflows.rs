@@ -9,6 +9,7 @@ use interlock_core::Code;
 use interlock_core::json::{RawJson, Value, nfc};
 use interlock_core::ledger::{Body as EntryBody, Role, WorkflowHead};
 use interlock_core::workflow::Workflow;
+use interlock_hosts::{Host, Rewriting};
 use interlock_runtime::ledger::Command;
 use interlock_wire::{RegisterRequest, RegisteredWorkflow, WorkflowFinding, WorkflowPage, write};
 use interlock_workflow::{Finding, Format, Limits, NAME_CHARS_MAX, load};
@@ -110,7 +111,7 @@ impl Service {
     }
 
     /// Whether there is a workflow under an id that a run can be started with.
-    pub(crate) fn check_registered(&self, id: &str) -> Result<(), Refusal> {
+    pub(crate) fn check_registered(&self, id: &str, host: Host) -> Result<(), Refusal> {
         // No id is longer; what is, is not looked up.
         if id.chars().count() > NAME_CHARS_MAX {
             return Err(unknown_workflow());
@@ -120,14 +121,26 @@ impl Service {
         found.ok_or_else(unknown_workflow)?;
         // What cannot be read is refused where a run would be started with it.
         let found = self.gate.registered(&id).ok().flatten();
-        match found.and_then(|(_, workflow)| workflow.unenforced()) {
+        found.map_or(Ok(()), |(_, workflow)| self.check_runner(&workflow, host))
+    }
+
+    /// Whether a host has the runner that a workflow needs.
+    pub(crate) fn check_runner(&self, workflow: &Workflow, host: Host) -> Result<(), Refusal> {
+        match workflow.needs_runner().filter(|_| !self.has_runner(host)) {
             None => Ok(()),
-            Some(setting) => {
-                let message = format!("nothing enforces `{setting}` yet: register the workflow again without it");
-                Err(Refusal::new(Code::ConfigInvalid, message))
-            }
+            Some(setting) => Err(no_runner(&format!("`{setting}`"), host)),
         }
     }
+}
+
+/// A workflow that needs a runner where there is none.
+pub(crate) fn no_runner(setting: &str, host: Host) -> Refusal {
+    let remedy = match host.rewrites() {
+        Rewriting::Held | Rewriting::Advisory => format!("`interlock install {host}` puts it in its place"),
+        Rewriting::None => "this host lets no command line be handed to one, so leave the setting out".to_owned(),
+    };
+    let message = format!("the workflow has {setting}, which a runner enforces, and {host} has none here: {remedy}");
+    Refusal::new(Code::ConfigInvalid, message)
 }
 
 /// A workflow as it is told; its entry by its place in the tree, by which a proof is asked for.

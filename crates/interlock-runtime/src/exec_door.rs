@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use interlock_core::action::{PassAsked, PassRuling, decide_start};
+use interlock_core::action::{PassAsked, PassRuling, PhaseEvidence, decide_start};
 use interlock_core::call::Effect;
 use interlock_core::contain::Bound;
 use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
-use interlock_core::workflow::state_of;
 use interlock_core::{Code, Digest};
 
 use interlock_verifiers::shell::{Setting, examine};
@@ -88,7 +87,9 @@ impl ToolDoor {
             None => None,
         };
         started.bound = bound.as_ref().and_then(digest_of);
-        let (env_blocked, env_set) = phase_environment(&standing, &session);
+        let observed = entry.body.ruled().is_some_and(|ruled| ruled.observed);
+        let judged_in = evidence.and_then(|found| found.phase.as_ref()).filter(|_| !observed);
+        let (env_blocked, env_set) = phase_environment(&standing, judged_in)?;
         let exec_id = started.exec_id.clone();
         self.change(&agent, RunChange::StartExec(Box::new(started)))?;
         Ok(StartAnswer { exec_id, decision_id, bound, temp, env_blocked, env_set })
@@ -177,13 +178,19 @@ impl ToolDoor {
     }
 }
 
-/// What the phase that a run is in says of variables.
-fn phase_environment(standing: &Standing, session: &str) -> (Vec<String>, Vec<(String, String)>) {
-    let position = standing.run.position_for(session);
-    let state = position.and_then(|position| state_of(standing.workflow.as_deref()?, position));
-    let Some(state) = state else { return (Vec::new(), Vec::new()) };
+/// Names of variables to take away, and variables to set.
+type Environment = (Vec<String>, Vec<(String, String)>);
+
+/// What the phase that a call was judged in says of variables. The run may be in another one by now, which might give to
+/// this command what its own keeps from it.
+fn phase_environment(standing: &Standing, judged_in: Option<&PhaseEvidence>) -> Result<Environment, DoorFault> {
+    let Some(phase) = judged_in else { return Ok((Vec::new(), Vec::new())) };
+    let workflow = standing.workflow.as_deref().filter(|workflow| workflow.digest() == phase.workflow);
+    let state = workflow.and_then(|workflow| workflow.state(workflow.find(&phase.state)?));
+    // Another workflow was put in force meanwhile: what this phase said cannot be read any more.
+    let state = state.ok_or(DoorFault::Refused(Code::ContainTicket))?;
     let set = state.env_overrides.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    (state.blocked_env.clone(), set)
+    Ok((state.blocked_env.clone(), set))
 }
 
 fn digest_of(bound: &Bound) -> Option<Digest> {

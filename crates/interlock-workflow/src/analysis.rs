@@ -87,6 +87,7 @@ pub fn analyse(workflow: &Workflow, judge: &dyn CommandJudge) -> Vec<Finding> {
     analysis.commands();
     analysis.privileges();
     analysis.tools();
+    analysis.environment();
     analysis.cycles();
     analysis.found.sort_by_key(|finding| finding.severity);
     analysis.found
@@ -308,6 +309,19 @@ impl Analysis<'_> {
         }
     }
 
+    /// Settings that hold only where a runner runs.
+    fn environment(&mut self) {
+        let workflow = self.workflow;
+        for (_, state) in workflow.states() {
+            let Some(setting) = state.needs_runner() else { continue };
+            let mut place = at_state(state);
+            place.push(key(setting));
+            let message = format!("`{setting}` of `{}` holds only where a runner runs command lines", state.name);
+            let help = "where there is none (Cursor, a host that is not installed) no run is started with it";
+            self.add(Severity::Note, "needs-runner", place, message, help);
+        }
+    }
+
     /// Cycles in which nothing presses an agent to go on.
     fn cycles(&mut self) {
         let workflow = self.workflow;
@@ -428,6 +442,7 @@ mod tests {
                 "guards": {"a": {"field": "observed.tests", "op": "eq", "value": 0}}"#,
              "fact-never-observed", "facts.tests"),
             ("", r#""allowed_tools": ["Read"], "on": {"END": "end"}"#, "", "tool-nowhere", "states"),
+            ("", r#""env_overrides": {"CI": "1"}, "on": {"END": "end"}"#, "", "needs-runner", "states.two.env_overrides"),
         ];
         for (first, second, rest, name, place) in cases {
             let first = if first.is_empty() { quiet_one } else { first };

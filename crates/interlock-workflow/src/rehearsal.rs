@@ -228,7 +228,8 @@ impl<'a> Rehearsal<'a> {
 }
 
 fn plain(tool: &str) -> CallAsked<'_> {
-    CallAsked { tool, family: None, shell: None, covered: None, low: false, edit_lines: 0, files: &[] }
+    // What a workflow says is rehearsed as it is where a runner runs.
+    CallAsked { tool, family: None, shell: None, covered: None, runner: true, low: false, edit_lines: 0, files: &[] }
 }
 
 fn refused(code: Code, message: impl Into<String>) -> MachineRefusal {

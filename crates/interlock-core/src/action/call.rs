@@ -141,6 +141,7 @@ impl CallQuestion<'_> {
             family: call.family,
             shell: found.shell,
             covered: found.phase.as_ref().and_then(|phase| phase.covered),
+            runner: call.runs.is_some(),
             low,
             edit_lines: found.edit_lines,
             files: &found.files,

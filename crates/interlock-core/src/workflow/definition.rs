@@ -13,10 +13,6 @@ use crate::json::Json;
 /// How many transitions a run may make unless the workflow says otherwise.
 pub const TRANSITIONS_MAX: u32 = 1_000;
 
-/// What a workflow on record may say and nothing enforces. No text with one of these loads, and no run is started with
-/// one: whoever wrote it would count on it.
-pub const UNENFORCED: [&str; 2] = ["blocked_env", "env_overrides"];
-
 /// A workflow. Fields are open to the reader; everybody else looks.
 #[derive(Debug, Clone)]
 pub struct Workflow {
@@ -123,12 +119,20 @@ pub struct State {
     pub max_edit_lines: Option<u32>,
     /// How many different files may be changed before a transition.
     pub max_files_per_state: Option<u32>,
-    /// Variables no command may see. Nothing enforces it: see [`UNENFORCED`].
+    /// Variables no command may see. A runner enforces it.
     pub blocked_env: Vec<String>,
-    /// Variables that commands see with these values. Nothing enforces it.
+    /// Variables that commands see with these values. A runner enforces it.
     pub env_overrides: BTreeMap<String, String>,
     /// Entering it needs a person's agreement.
     pub requires_approval: bool,
+}
+
+impl State {
+    /// The first setting that only a runner can enforce.
+    pub fn needs_runner(&self) -> Option<&'static str> {
+        let has = [("blocked_env", !self.blocked_env.is_empty()), ("env_overrides", !self.env_overrides.is_empty())];
+        has.into_iter().find(|(_, has)| *has).map(|(name, _)| name)
+    }
 }
 
 /// A way from one state to another.
@@ -325,13 +329,10 @@ impl Workflow {
         self.after_final
     }
 
-    /// The first setting that nothing enforces. Only a workflow that was put on record earlier has one.
-    pub fn unenforced(&self) -> Option<&'static str> {
-        let [blocked, given] = UNENFORCED;
-        self.states.iter().find_map(|state| {
-            let has = [(blocked, !state.blocked_env.is_empty()), (given, !state.env_overrides.is_empty())];
-            has.into_iter().find(|(_, has)| *has).map(|(name, _)| name)
-        })
+    /// The first setting of a state that only a runner can enforce. Where there is none no run is started with it:
+    /// whoever wrote it counts on it.
+    pub fn needs_runner(&self) -> Option<&'static str> {
+        self.states.iter().find_map(State::needs_runner)
     }
 
     /// How many transitions a run may make.

@@ -53,6 +53,8 @@ pub struct CallAsked<'a> {
     pub shell: Option<Effect>,
     /// Whether every command is one the state lists; none if nobody looked.
     pub covered: Option<bool>,
+    /// A runner runs the command line.
+    pub runner: bool,
     /// The operator's entry says the tool is harmless.
     pub low: bool,
     /// Lines it changes.
@@ -92,6 +94,7 @@ pub fn check_call(
         );
         return Err(refused(Code::WorkflowIterations, message));
     }
+    check_environment(state, call)?;
     check_shell(state, call)?;
     check_limits(state, position, call)
 }
@@ -139,12 +142,24 @@ pub fn may_write(state: &State) -> bool {
             family: Some(family),
             shell: None,
             covered: None,
+            runner: false,
             low: false,
             edit_lines: 0,
             files: &[],
         };
         check_tool(state, &call).is_ok()
     })
+}
+
+/// A line that only reads sees variables too, so nothing but a runner keeps them from it, or gives them to it.
+fn check_environment(state: &State, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {
+    let Some(setting) = state.needs_runner().filter(|_| call.shell.is_some() && !call.runner) else { return Ok(()) };
+    let message = format!(
+        "`{}` has `{setting}`, which a runner enforces, and none runs this command line; a person can look with \
+         `interlock doctor`",
+        state.name
+    );
+    Err(refused(Code::ShellEffect, message))
 }
 
 fn check_shell(state: &State, call: &CallAsked<'_>) -> Result<(), MachineRefusal> {

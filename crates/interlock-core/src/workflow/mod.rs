@@ -23,7 +23,7 @@ mod run;
 pub use context::Context;
 pub use definition::{
     AfterFinal, Edge, Fact, Field, Guard, GuardId, Operator, Outcome, Source, State, StateId, StateKind,
-    TRANSITIONS_MAX, ToolPattern, UNENFORCED, Workflow,
+    TRANSITIONS_MAX, ToolPattern, Workflow,
 };
 pub use guard::{OBSERVED, OBSERVED_ROOTS};
 pub use hosts::{Forebear, HostSeen, Lineage, check_host};

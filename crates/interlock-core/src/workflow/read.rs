@@ -2,7 +2,7 @@
 //!
 //! What people write is loaded by the crate `interlock-workflow`, which tells of everything that is wrong with a text
 //! and hands what it accepts to this reader: a workflow is built in one place. What is on record stays readable for
-//! ever, so settings that a text of today may not have ([`UNENFORCED`](super::UNENFORCED)) are read here.
+//! ever.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -387,17 +387,18 @@ mod tests {
         assert_eq!(workflow.guard_named("green").map(|guard| guard.source), Some(Source::Observed));
     }
 
-    /// Of a workflow that was accepted earlier nothing becomes unreadable.
     #[test]
-    fn what_loading_refuses_today_is_read_from_the_record() {
-        let earlier = TEXT.replace(
+    fn what_only_a_runner_enforces_is_told() {
+        let with = TEXT.replace(
             r#""allowed_tools":["Read"],"#,
             r#""allowed_tools":["Read"],"blocked_env":["TOKEN"],"env_overrides":{"CI":"1"},"#,
         );
-        let workflow = Workflow::from_text(&earlier).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(workflow.text(), earlier);
-        assert_eq!(workflow.unenforced(), Some("blocked_env"));
-        assert_eq!(Workflow::from_text(TEXT).ok().and_then(|workflow| workflow.unenforced()), None);
+        let workflow = Workflow::from_text(&with).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(workflow.text(), with);
+        assert_eq!(workflow.needs_runner(), Some("blocked_env"));
+        let given = with.replace(r#""blocked_env":["TOKEN"],"#, "");
+        let needs = |text: &str| Workflow::from_text(text).ok().and_then(|workflow| workflow.needs_runner());
+        assert_eq!((needs(&given), needs(TEXT)), (Some("env_overrides"), None));
     }
 
     #[test]

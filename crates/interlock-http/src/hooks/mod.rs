@@ -52,6 +52,18 @@ pub const SHELL_PREFIX: &str = "bin/interlock-shell";
 /// What hosts without a prefix read before a line, in a home.
 pub const RUN_SCRIPT: &str = "bin/run.sh";
 
+impl Service {
+    /// Whether a runner of this home is in its place for a host. Whether it runs a command line, each call tells.
+    pub(crate) fn has_runner(&self, host: Host) -> bool {
+        let program = match host.rewrites() {
+            Rewriting::Held => SHELL_PREFIX,
+            Rewriting::Advisory => RUN_SCRIPT,
+            Rewriting::None => return false,
+        };
+        self.home.get().is_some_and(|home| home.join(program).is_file())
+    }
+}
+
 /// What a hook tells beside the event.
 #[derive(Debug, Clone, Copy)]
 pub struct HookTold<'a> {
@@ -111,6 +123,7 @@ impl Hooks {
             doctor: home.join(DOCTOR_PROJECT),
             home: home.clone(),
         };
+        let service = service.with_home(home.clone());
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
         Ok(Hooks { service, door, key, token, stop, home, user_home, abilities })

@@ -22,7 +22,7 @@ mod tickets;
 
 pub use command::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Recorded, Request, RuleCommand, RunChange,
-    TransitionCommand, TrustRequest,
+    StartGround, TransitionCommand, TrustRequest,
 };
 pub use refusals::Refusals;
 pub use runs::Workflows;

@@ -35,7 +35,7 @@ pub use audit::{AuditReport, Difference, Progress, Replay, replay, verify, verif
 pub use backup::{BackupFault, BackupReport, MANIFEST_NAME, Manifest, ManifestFile, RestoreReport, back_up, restore};
 pub use batch::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Published, Recorded, Refusals, Request,
-    RuleCommand, RunChange, State, TransitionCommand, TrustRequest, Workflows, run_batch,
+    RuleCommand, RunChange, StartGround, State, TransitionCommand, TrustRequest, Workflows, run_batch,
 };
 pub(crate) use checkpoint::write_new;
 pub use checkpoint::{Checkpoint, CheckpointFile, LedgerKey, SignedCheckpoint, is_proven};

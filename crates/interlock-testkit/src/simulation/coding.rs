@@ -18,7 +18,9 @@ use interlock_core::ledger::{
 };
 use interlock_core::rule::Then;
 use interlock_core::workflow::{Allowance, CALL_MS_MAX, Context, LEFT_CALLS_MAX, Run, Workflow};
-use interlock_runtime::ledger::{AgentChange, CallCommand, Command, Enrolment, Reader, RunChange, TransitionCommand};
+use interlock_runtime::ledger::{
+    AgentChange, CallCommand, Command, Enrolment, Reader, RunChange, StartGround, TransitionCommand,
+};
 use interlock_workflow::{Format, Limits, load};
 
 use crate::generate::Random;
@@ -126,6 +128,7 @@ impl Coding {
                 workflow: Arc::clone(random.pick(&self.workflows)),
                 run_id: format!("run_{:032}", self.count),
                 session: random.one_in(5).then(|| "s1".to_owned()),
+                ground: StartGround { has_runner: false },
                 by: ann(),
             },
             18 | 19 if random.one_in(4) => {
@@ -136,6 +139,7 @@ impl Coding {
                 workflow: (*random.pick(&["simulated", "simulated", "unknown"])).to_owned(),
                 run_id: format!("run_{:032}", self.count),
                 session: None,
+                ground: StartGround { has_runner: false },
                 by: ann(),
             },
             18..=20 => {

@@ -35,6 +35,7 @@ mod stopping;
 mod stores;
 mod syncs;
 mod tickets;
+mod tool_door;
 mod typed_loading;
 mod wire;
 mod workflow_load;

@@ -26,7 +26,7 @@ use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::coding_agents::{self, Sessions, agent_id};
 use interlock_runtime::ledger::{
     AgentChange, Answer, CallCommand, Command, Enrolment, Execution, Ledger, MemoryStore, Ports, RunChange,
-    SqliteReader, SqliteStore, Store, TransitionCommand, replay, verify,
+    SqliteReader, SqliteStore, StartGround, Store, TransitionCommand, replay, verify,
 };
 use interlock_testkit::service::ManualClock;
 use interlock_workflow::{Format, Limits, load};
@@ -53,6 +53,10 @@ fn workflow(text: &str) -> Arc<Workflow> {
 
 fn ann() -> Actor {
     Actor { name: "ann".to_owned(), key_id: None }
+}
+
+fn ground() -> StartGround {
+    StartGround { has_runner: true }
 }
 
 fn data(text: &str) -> Context {
@@ -130,7 +134,7 @@ impl Fixture {
         let workflow = workflow(text);
         *self.flow.lock().expect("a lock") = Some(Arc::clone(&workflow));
         let (run_id, session) = ("run_0123456789abcdef0123456789abcdef".to_owned(), session.map(str::to_owned));
-        let started = self.change(RunChange::Start { workflow, run_id, session, by: ann() });
+        let started = self.change(RunChange::Start { workflow, run_id, session, ground: ground(), by: ann() });
         assert!(matches!(started, Answer::Recorded(_)), "{started:?}");
     }
 
@@ -457,7 +461,7 @@ fn a_registered_workflow_governs_the_runs_that_are_started_with_it_and_no_others
         fixture.enrol(Mode::Enforce, BudgetLimits::default());
         let start = |id: &str| {
             let (workflow, run_id) = (id.to_owned(), "run_0123456789abcdef0123456789abcdef".to_owned());
-            fixture.change(RunChange::StartRegistered { workflow, run_id, session: None, by: ann() })
+            fixture.change(RunChange::StartRegistered { workflow, run_id, session: None, ground: ground(), by: ann() })
         };
         let register = |text: &str| {
             let answer = fixture.submit(Command::RegisterWorkflow { workflow: workflow(text), by: ann() });
@@ -489,10 +493,42 @@ fn a_registered_workflow_governs_the_runs_that_are_started_with_it_and_no_others
         let size = fixture.ledger.size();
         let refused = fixture.submit(Command::RegisterWorkflow { workflow: workflow(&tighter), by: by.clone() });
         assert!(matches!(refused, Answer::Refused(Code::Operator)), "{refused:?}");
-        let change =
-            RunChange::StartRegistered { workflow: "fix".to_owned(), run_id: "run_1".to_owned(), session: None, by };
+        let (workflow, run_id) = ("fix".to_owned(), "run_1".to_owned());
+        let change = RunChange::StartRegistered { workflow, run_id, session: None, ground: ground(), by };
         assert!(matches!(fixture.change(change), Answer::Refused(Code::Operator)));
         assert_eq!(fixture.ledger.size(), size);
+    });
+}
+
+/// A line that only reads sees variables like any other.
+#[test]
+fn a_phase_that_keeps_or_gives_variables_lets_no_line_pass_that_no_runner_runs() {
+    let keeps = FLOW.replace(r#""max_iterations":5"#, r#""blocked_env":["TOKEN"]"#);
+    let gives = FLOW.replace(r#""max_iterations":5"#, r#""env_overrides":{"CI":"1"}"#);
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let unrun = |ask: &Ask| {
+            let command = ask.command(&fixture.run(), &fixture.bundle.lock().expect("a lock"));
+            let Command::Call(mut call) = command else { panic!("another command") };
+            call.facts.call.as_mut().expect("a call").runs = None;
+            let Body::Ruled(ruled) = fixture.done(Command::Call(call)) else { panic!("no ruling") };
+            ruled.ruling.error.map(|error| (error.code, error.message))
+        };
+        for (number, (text, setting)) in [(&keeps, "blocked_env"), (&gives, "env_overrides")].into_iter().enumerate() {
+            let run_id = "run_0123456789abcdef0123456789abcdef".to_owned();
+            let ground = StartGround { has_runner: false };
+            let change = RunChange::Start { workflow: workflow(text), run_id, session: None, ground, by: ann() };
+            assert!(matches!(fixture.change(change), Answer::Refused(Code::ConfigInvalid)), "no runner, no run");
+            fixture.begin(text, None);
+            let line = ask("Bash", &format!("printenv {number}"));
+            let (code, message) = unrun(&line).expect("a refusal");
+            assert_eq!(code, Code::ShellEffect);
+            assert!(message.contains(&format!("`{setting}`, which a runner enforces")), "{message}");
+            assert!(fixture.passes(&line), "a runner runs it");
+            assert_eq!(unrun(&ask("Read", &number.to_string())), None, "no command, no variables");
+            assert!(matches!(fixture.event("READY", "{}", None), TransitionOutcome::Moved { .. }));
+            assert_eq!(unrun(&line), None, "a phase without them asks for no runner");
+        }
     });
 }
 
@@ -1072,7 +1108,7 @@ fn what_one_agent_writes_the_facts_of_the_others_in_the_project_do_not_survive()
             change(ended(ask.ended(0), &[AGENT]))
         };
         let (workflow, run_id) = (workflow(FLOW), "run_fedcba9876543210fedcba9876543210".to_owned());
-        change(RunChange::Start { workflow, run_id, session: None, by: ann() });
+        change(RunChange::Start { workflow, run_id, session: None, ground: ground(), by: ann() });
         let steer = Steer::Force("working".to_owned());
         change(RunChange::Steer(RunSteered { steer, by: ann(), reason: None }));
         let tests = Ask { fact: Some("tests"), shell: Some(Effect::Unknown), ..ask("Bash", "make test") };

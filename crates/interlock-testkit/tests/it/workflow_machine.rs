@@ -615,6 +615,7 @@ impl World<'_> {
             family: Family::parse(asked.tool),
             shell: asked.shell,
             covered: asked.covered,
+            runner: true,
             low: asked.low,
             edit_lines: asked.lines,
             files: &files,
@@ -841,7 +842,7 @@ fn started(workflow: &Workflow) -> Run {
 
 fn edit<'a>(lines: u64, files: &'a [Digest]) -> CallAsked<'a> {
     let family = Some(Family::Edit);
-    CallAsked { tool: "Edit", family, shell: None, covered: None, low: false, edit_lines: lines, files }
+    CallAsked { tool: "Edit", family, shell: None, covered: None, runner: true, low: false, edit_lines: lines, files }
 }
 
 fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Option<&str>, files: &[Digest]) {
@@ -1022,6 +1023,7 @@ fn a_parked_run_passes_nothing_that_its_state_does_not_allow() {
             family: Family::parse(tool),
             shell,
             covered: None,
+            runner: true,
             low: false,
             edit_lines: 0,
             files: &[],

@@ -12,10 +12,11 @@ use interlock_core::json::{self, Limits};
 use interlock_core::ledger::{Entry, EntryKind, TransitionOutcome};
 use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Digest};
+use interlock_http::hooks::{RUN_SCRIPT, SHELL_PREFIX};
 use interlock_runtime::coding_agents::agent_id;
 use interlock_runtime::ledger::{
-    Answer as Recorded, Command, MemoryStore, RunChange, SqliteReader, SqliteStore, Store, TransitionCommand, replay,
-    verify,
+    Answer as Recorded, Command, MemoryStore, RunChange, SqliteReader, SqliteStore, StartGround, Store,
+    TransitionCommand, replay, verify,
 };
 use interlock_testkit::gate::{create_key, register};
 use interlock_testkit::service::{Answer, Client, OPERATOR_KEY, START_MS, Server};
@@ -326,38 +327,50 @@ fn a_run_is_started_with_the_newest_and_keeps_what_it_was_started_with() {
     });
 }
 
-/// Accepted before it was an error: it can be read, and a run that began with it goes on, but none begins with it.
+/// Whoever wrote such a setting counts on it: without a runner for the host no run begins, however it is asked for.
 #[test]
-fn what_nothing_enforces_stays_readable_and_begins_nothing() {
+fn what_only_a_runner_enforces_begins_nothing_where_there_is_none() {
     on_every_store(|server| {
+        let home = tempfile::tempdir().expect("a directory");
+        let _ = Arc::clone(&server.service).with_home(home.path().to_owned());
         let mut client = server.client();
-        let text = r#"{"id":"old","initial":"a","states":{"a":{"blocked_env":["TOKEN"],"on":{"END":"z"}},"z":{"type":"final"}}}"#;
-        let refused = ["INTERLOCK-CONFIG-001", "states.a.blocked_env: ", "nothing keeps variables from commands yet"];
-        has(&post(&mut client, text), 400, &refused);
-        has(&start(&mut client, "/srv/shop", text), 400, &refused);
-        let old = Arc::new(Workflow::from_text(text).expect("readable for ever"));
-        let by = Actor { name: "operator".to_owned(), key_id: None };
-        let on_record = |command: Command| {
-            let answer = server.ledger.submit_and_wait(command);
-            assert!(matches!(answer, Recorded::Recorded(_)), "{answer:?}");
+        let text = r#"{"id":"kept","initial":"a","states":{"a":{"blocked_env":["TOKEN"],"on":{"END":"z"}},"z":{"type":"final"}}}"#;
+        has(&post(&mut client, text), 201, &[]);
+        has(&send(&mut client, "GET", "/workflows/kept", ""), 200, &["needs-runner", text]);
+        let begin = |client: &mut Client, host: &str, workflow: &str| {
+            let body = format!(r#"{{"host":"{host}","project":"/srv/shop","workflow":{workflow}}}"#);
+            send(client, "POST", "/runs", &body)
         };
-        on_record(Command::RegisterWorkflow { workflow: Arc::clone(&old), by: by.clone() });
-        has(&send(&mut client, "GET", "/workflows/old", ""), 200, &[text]);
         let size = server.ledger.size();
-        let refused = ["INTERLOCK-CONFIG-001", "nothing enforces `blocked_env` yet"];
-        has(&start(&mut client, "/srv/shop", r#""old""#), 400, &refused);
+        for workflow in [text, r#""kept""#] {
+            for (host, remedy) in [
+                ("codex", "`interlock install codex` puts it in its place"),
+                ("claude-code", "`interlock install claude-code` puts it in its place"),
+                ("cursor", "lets no command line be handed to one"),
+            ] {
+                let refused = ["INTERLOCK-CONFIG-001", "`blocked_env`, which a runner enforces", remedy];
+                has(&begin(&mut client, host, workflow), 400, &refused);
+            }
+        }
         assert_eq!(server.ledger.size(), size, "something was recorded");
-        has(&start(&mut client, "/srv/shop", &flow("new")), 201, &[]);
-        let agent = agent_id("codex", "/srv/shop");
-        let (run_id, session) = ("run_0123456789abcdef0123456789abcdef".to_owned(), None);
-        let (workflow, named) = (old, "old".to_owned());
-        let direct =
-            RunChange::StartRegistered { workflow: named, run_id: run_id.clone(), session: None, by: by.clone() };
-        let answer = server.ledger.submit_and_wait(Command::ChangeRun { agent: agent.clone(), change: direct });
+        std::fs::create_dir(home.path().join("bin")).expect("a directory");
+        std::fs::write(home.path().join(RUN_SCRIPT), "").expect("written");
+        for workflow in [text, r#""kept""#] {
+            has(&begin(&mut client, "claude-code", workflow), 400, &["INTERLOCK-CONFIG-001"]);
+            has(&begin(&mut client, "cursor", workflow), 400, &["INTERLOCK-CONFIG-001"]);
+            has(&begin(&mut client, "codex", workflow), 201, &[r#""state":"a""#]);
+        }
+        std::fs::write(home.path().join(SHELL_PREFIX), "").expect("written");
+        has(&begin(&mut client, "claude-code", text), 201, &[]);
+        // What the transaction finds counts, whatever was looked at before it.
+        let by = Actor { name: "operator".to_owned(), key_id: None };
+        let (workflow, run_id) = ("kept".to_owned(), "run_0123456789abcdef0123456789abcdef".to_owned());
+        let ground = StartGround { has_runner: false };
+        let change = RunChange::StartRegistered { workflow, run_id, session: None, ground, by };
+        let command = Command::ChangeRun { agent: agent_id("codex", "/srv/shop"), change };
+        let answer = server.ledger.submit_and_wait(command);
         assert!(matches!(answer, Recorded::Refused(Code::ConfigInvalid)), "{answer:?}");
-        let begun = RunChange::Start { workflow, run_id, session, by };
-        on_record(Command::ChangeRun { agent, change: begun });
-        assert!(moves(server, "/srv/shop", "END"), "a run of then goes on");
+        assert!(moves(server, "/srv/shop", "END"), "a run that began goes on");
     });
 }
 

@@ -11,16 +11,9 @@ use crate::suggest::Suggester;
 /// The most characters of a name: of a workflow, a state, an event, a guard, a variable.
 pub const NAME_CHARS_MAX: usize = 128;
 
-/// Fields that mean something elsewhere and nothing here so far: what is said of one, and what to do.
-#[rustfmt::skip]
-const NOT_YET: &[(&str, &str, Option<&str>)] = &[
-    ("interrupts", "interrupts are not supported yet", None),
-    ("fork", "forks are not supported yet", None),
-    ("blocked_env", "`blocked_env` is refused: nothing keeps variables from commands yet",
-        Some("leave it out, and start the agent's host without these variables")),
-    ("env_overrides", "`env_overrides` is refused: nothing gives commands these variables yet",
-        Some("leave it out, and start the agent's host with these variables")),
-];
+/// Fields that mean something elsewhere and nothing here so far, and what is said of one.
+const NOT_YET: &[(&str, &str)] =
+    &[("interrupts", "interrupts are not supported yet"), ("fork", "forks are not supported yet")];
 
 /// Whatever reading needs besides the tree.
 #[derive(Debug)]
@@ -90,8 +83,8 @@ impl Reader {
     /// Tells of every member whose key is not among these.
     pub(super) fn known(&mut self, fields: Fields<'_>, path: &Path<'_>, known: &[&str]) {
         for member in fields.members {
-            if let Some((_, message, help)) = NOT_YET.iter().find(|(key, ..)| *key == member.key) {
-                self.error_with_help(&member.key_span, &path.key(&member.key), *message, help.map(str::to_owned));
+            if let Some((_, message)) = NOT_YET.iter().find(|(key, _)| *key == member.key) {
+                self.error(&member.key_span, &path.key(&member.key), *message);
             } else if !known.contains(&member.key.as_str()) {
                 let help = match self.suggester.help(&member.key, known.iter().copied()) {
                     Some(help) => help,

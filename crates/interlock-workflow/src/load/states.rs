@@ -16,7 +16,7 @@ use super::problem::{Path, quoted};
 pub const EVENTS_MAX: usize = 256;
 /// The most guards of one row.
 pub const ROW_GUARDS_MAX: usize = 32;
-/// The most items of a list of tools or commands.
+/// The most items of a list of tools, commands or variables.
 pub const LIST_ITEMS_MAX: usize = 1_024;
 /// The most that a limit of a state may say.
 pub const COUNT_MAX: u32 = 1_000_000;
@@ -26,8 +26,8 @@ const KNOWN_FINAL: &[&str] = &["instructions", "outcome", "requires_approval", "
 /// What any other state may say, beside `type` and `outcome`.
 #[rustfmt::skip]
 const KNOWN_ACTIVE: &[&str] = &[
-    "allowed_commands", "allowed_tools", "disallowed_tools", "instructions", "max_edit_lines", "max_files_per_state",
-    "max_iterations", "on", "outcome", "requires_approval", "type",
+    "allowed_commands", "allowed_tools", "blocked_env", "disallowed_tools", "env_overrides", "instructions",
+    "max_edit_lines", "max_files_per_state", "max_iterations", "on", "outcome", "requires_approval", "type",
 ];
 
 /// What of a state is needed to see where runs can go.
@@ -164,6 +164,7 @@ impl OneState<'_, '_, '_> {
         if let Some(node) = fields.get("allowed_commands") {
             self.commands(node, &path.key("allowed_commands"));
         }
+        self.environment(fields, path);
         for key in ["max_iterations", "max_edit_lines", "max_files_per_state"] {
             if let Some(node) = fields.get(key) {
                 self.reader.count(node, &path.key(key), COUNT_MAX, "leave the field out for no limit");
@@ -354,6 +355,50 @@ impl OneState<'_, '_, '_> {
                 continue;
             }
             tools.push(tool);
+        }
+    }
+
+    /// Variables that are kept from commands, and variables that are given to them.
+    fn environment(&mut self, fields: Fields<'_>, path: &Path<'_>) {
+        let mut blocked: Vec<&str> = Vec::new();
+        if let Some(node) = fields.get("blocked_env") {
+            let path = &path.key("blocked_env");
+            let items = self.reader.list(node, path, LIST_ITEMS_MAX).unwrap_or_default();
+            for (position, item) in items.iter().enumerate() {
+                let path = &path.item(position);
+                let Some(name) = self.reader.string(item, path) else { continue };
+                self.variable(name, &item.span, path);
+                blocked.push(name);
+            }
+        }
+        let Some(node) = fields.get("env_overrides") else { return };
+        let path = &path.key("env_overrides");
+        let Some(given) = self.reader.object(node, path) else { return };
+        if given.members.len() > LIST_ITEMS_MAX {
+            self.reader.error(&node.span, path, format!("more than {LIST_ITEMS_MAX} variables"));
+        }
+        for member in given.members {
+            let path = &path.key(&member.key);
+            self.variable(&member.key, &member.key_span, path);
+            if blocked.contains(&member.key.as_str()) {
+                let message = format!("{} is blocked and given a value", quoted(&member.key));
+                self.reader.error(&member.key_span, path, message);
+            }
+            let Some(value) = self.reader.string(&member.value, path) else { continue };
+            if value.contains('\0') {
+                self.reader.error(&member.value.span, path, "no variable can hold a NUL");
+            } else if value.len() > LINE_BYTES_MAX {
+                self.reader.error(&member.value.span, path, format!("longer than {LINE_BYTES_MAX} bytes"));
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, span: &Range<usize>, path: &Path<'_>) {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_name = name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit()) && name.chars().all(is_word);
+        if !is_name || name.len() > super::NAME_CHARS_MAX {
+            let help = "letters, digits and `_`, no digit first".to_owned();
+            self.reader.error_with_help(span, path, format!("{} is no name for a variable", quoted(name)), help);
         }
     }
 

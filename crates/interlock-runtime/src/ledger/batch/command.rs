@@ -156,6 +156,13 @@ pub struct TransitionCommand {
     pub expected_revision: Option<u64>,
 }
 
+/// What is known of the place where a run is started.
+#[derive(Debug, Clone)]
+pub struct StartGround {
+    /// A runner runs the command lines of the agent's host.
+    pub has_runner: bool,
+}
+
 /// A change of a run.
 #[derive(Debug, Clone)]
 pub enum RunChange {
@@ -167,6 +174,8 @@ pub enum RunChange {
         run_id: String,
         /// Only calls of this session are in it.
         session: Option<String>,
+        /// What the daemon found where the run is to be.
+        ground: StartGround,
         /// Who.
         by: Actor,
     },
@@ -178,6 +187,8 @@ pub enum RunChange {
         run_id: String,
         /// Only calls of this session are in it.
         session: Option<String>,
+        /// What the daemon found where the run is to be.
+        ground: StartGround,
         /// Who.
         by: Actor,
     },

@@ -14,7 +14,7 @@ use interlock_core::ledger::{
 use interlock_core::workflow::{CONTEXT_BYTES_MAX, Run, TransitionAsked, Workflow};
 use interlock_core::{Code, Digest};
 
-use super::command::{CallCommand, Enrolment, RunChange, TransitionCommand};
+use super::command::{CallCommand, Enrolment, RunChange, StartGround, TransitionCommand};
 use super::refusals::NOBODY;
 use super::{Answer, Batch, Read, Recorded, Trouble, digest_of_text};
 use crate::ledger::store::{FoundEntry, StoreFault};
@@ -206,17 +206,20 @@ impl Batch<'_> {
         let run = self.run_row(id)?;
         let mut beside = Vec::new();
         let (body, workflow) = match change {
-            RunChange::Start { workflow, run_id, session, by } => {
-                (started(&workflow, run_id, session, by), Some(workflow))
+            RunChange::Start { workflow, run_id, session, ground, by } => {
+                match started(&workflow, run_id, session, &ground, by) {
+                    Ok(body) => (body, Some(workflow)),
+                    Err(answer) => return Ok(answer),
+                }
             }
-            RunChange::StartRegistered { workflow, run_id, session, by } => {
+            RunChange::StartRegistered { workflow, run_id, session, ground, by } => {
                 let Some(workflow) = self.registered_workflow(&workflow)? else {
                     return Ok(Answer::Refused(Code::WorkflowNoRun));
                 };
-                if workflow.unenforced().is_some() {
-                    return Ok(Answer::Refused(Code::ConfigInvalid));
+                match started(&workflow, run_id, session, &ground, by) {
+                    Ok(body) => (body, Some(workflow)),
+                    Err(answer) => return Ok(answer),
                 }
-                (started(&workflow, run_id, session, by), Some(workflow))
             }
             RunChange::Steer(steered) => {
                 let workflow = self.workflow_of(id, &run)?;
@@ -341,6 +344,17 @@ impl Batch<'_> {
     }
 }
 
-fn started(workflow: &Workflow, run_id: String, session: Option<String>, by: Actor) -> Body {
-    Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, by }))
+/// The entry of a run that begins, or why it does not.
+fn started(
+    workflow: &Workflow,
+    run_id: String,
+    session: Option<String>,
+    ground: &StartGround,
+    by: Actor,
+) -> Result<Body, Answer> {
+    // Whoever wrote such a setting counts on it.
+    if workflow.needs_runner().is_some() && !ground.has_runner {
+        return Err(Answer::Refused(Code::ConfigInvalid));
+    }
+    Ok(Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, by })))
 }
