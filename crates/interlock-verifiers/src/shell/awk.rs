@@ -68,7 +68,7 @@ fn read(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Call {
             break;
         }
         call.at = call.at.saturating_add(1);
-        if text == "--" {
+        if argument.known_text() == Some("--") {
             break;
         }
         match text.strip_prefix("--") {
@@ -82,8 +82,11 @@ fn read(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Call {
 /// An option written out.
 fn written_out(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (long, argument): (&str, &Argument)) {
     let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-    let attached = value.map(|value| Argument::known(value, argument.span.clone()));
+    let attached = value.map(|value| attached(value, argument));
     match name {
+        _ if attached.is_none() && argument.known_text().is_none() => {
+            walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known");
+        }
         "field-separator" | "assign" | "source" | "include" => {
             let value = attached.unwrap_or_else(|| run.next(&mut call.at));
             match name {
@@ -105,12 +108,16 @@ fn letters(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (text, argum
     let plain = ['P', 'c', 'r', 'S', 'b', 'M', 'n', 'N', 'O', 's', 't', 'L', 'k'];
     let rest = text.get(1..).unwrap_or("").trim_start_matches(plain);
     let mut letters = rest.chars();
-    let Some(letter) = letters.next() else { return };
+    let is_whole = argument.known_text().is_some();
+    let letter = match letters.next() {
+        Some(letter) => letter,
+        None if is_whole => return,
+        None => return walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known"),
+    };
     match letter {
         'F' | 'v' | 'e' | 'i' => {
-            let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
-            let attached = attached.map(|attached| Argument::known(attached, argument.span.clone()));
-            let value = attached.unwrap_or_else(|| run.next(&mut call.at));
+            let value = Some(letters.as_str()).filter(|value| !value.is_empty() || !is_whole);
+            let value = value.map(|value| attached(value, argument)).unwrap_or_else(|| run.next(&mut call.at));
             match letter {
                 'e' => call.programs.push(value),
                 'i' => included(walk, run, &value, &mut call.in_place),
@@ -119,6 +126,14 @@ fn letters(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (text, argum
         }
         'd' | 'o' | 'p' => walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file"),
         _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that runs something, or is not known"),
+    }
+}
+
+/// The value that is attached to an option: what is written, if all of the argument is known.
+fn attached(value: &str, argument: &Argument) -> Argument {
+    match argument.known_text() {
+        Some(_) => Argument::known(value, argument.span.clone()),
+        None => Argument::unknown(argument.span.clone()),
     }
 }
 

@@ -54,7 +54,8 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
             ended |= stops;
             continue;
         };
-        if !ended && text == "--" {
+        // Of `--"$x"` nobody knows how it goes on: that is an option, and no end of them.
+        if !ended && argument.known_text() == Some("--") {
             ended = !spec.is_endless;
             continue;
         }
@@ -150,7 +151,7 @@ pub(super) fn values(spec: Option<&Spec>, arguments: &[Argument], options: &str)
         let is_whole = argument.known_text().is_some();
         let text = argument.known_text().unwrap_or(argument.prefix());
         let next = || arguments.get(at).and_then(Argument::known_text).map(str::to_owned);
-        if text == "--" {
+        if is_whole && text == "--" {
             break;
         }
         if let Some(option) = text.strip_prefix("--") {
@@ -162,7 +163,8 @@ pub(super) fn values(spec: Option<&Spec>, arguments: &[Argument], options: &str)
             if is_it {
                 found.push(match value {
                     Some(value) => is_whole.then(|| value.to_owned()),
-                    None => next(),
+                    None if is_whole => next(),
+                    None => None,
                 });
             }
             // The argument of another option is none.

@@ -19,17 +19,20 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let first = super::options::read_until_verb(&spec, run.arguments);
     // A few settings name programs; one that is not known may.
     for (at, argument) in run.arguments.iter().enumerate() {
-        let text = argument.known_text().unwrap_or("");
-        let setting = match text.strip_prefix("-o") {
-            Some("") => run.arguments.get(at.saturating_add(1)).map(|next| next.prefix().to_owned()),
-            Some(attached) => Some(attached.to_owned()),
+        let known = |argument: &Argument| argument.known_text().unwrap_or(argument.prefix()).to_owned();
+        let is_whole = |argument: &Argument| argument.known_text().is_some();
+        let setting = match known(argument).strip_prefix("-o") {
+            Some("") if is_whole(argument) => {
+                run.arguments.get(at.saturating_add(1)).map(|next| (known(next), is_whole(next)))
+            }
+            Some(attached) => Some((attached.to_owned(), is_whole(argument))),
             None => None,
         };
-        let plain = |setting: &String| {
-            let key = setting.split(['=', ' ']).next().unwrap_or("").to_ascii_lowercase();
-            PLAIN_SSH_SETTINGS.contains(&key.as_str())
+        let plain = |(setting, is_whole): (String, bool)| {
+            let key = setting.split_once(['=', ' ']).map(|(key, _)| key).or(is_whole.then_some(setting.as_str()));
+            key.is_some_and(|key| PLAIN_SSH_SETTINGS.contains(&key.to_ascii_lowercase().as_str()))
         };
-        if setting.is_some_and(|setting| !plain(&setting)) {
+        if setting.is_some_and(|setting| !plain(setting)) {
             walk.add(Effect::Unknown, run.name, &argument.span, "a setting that can name a program");
         }
     }
