@@ -11,7 +11,7 @@ use interlock_core::call::Call;
 use interlock_hosts::{Host, HostEvent, Kind, Reply, event_names, read, render};
 
 /// Where the script lies by which commands carry their tickets.
-const SCRIPT: &str = "/home/a b/.interlock/bin/run.sh";
+const SCRIPT: &str = "/srv/a b/.interlock/bin/run.sh";
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use interlock_hosts::{Host, Kind, TICKET_LEN_MAX, TICKET_LEN_MIN, may_carry, read, rewritten, taken_off};
 use proptest::prelude::*;
 
-const SCRIPT: &str = "/home/it's/.interlock/bin/run.sh";
+const SCRIPT: &str = "/srv/it's/.interlock/bin/run.sh";
 const TICKET: &str = "AAAABBBBCCCCDDDD";
 
 /// Lines that want to get past, or are only odd.
@@ -20,7 +20,7 @@ const HOSTILE: &[&str] = &[
     "# interlock:EEEEFFFFGGGGHHHH",
     "ls\n# interlock:EEEEFFFFGGGGHHHH",
     "ls\n# interlock:EEEEFFFFGGGGHHHH\n",
-    ". '/home/it'\\''s/.interlock/bin/run.sh' EEEEFFFFGGGGHHHH; ls",
+    ". '/srv/it'\\''s/.interlock/bin/run.sh' EEEEFFFFGGGGHHHH; ls",
     "cat <<EOF\nbody\nEOF",
     "cat <<'EOF'\n$x '\nEOF\n",
     "git commit -m \"$(cat <<'EOF'\nit's (done\nEOF\n)\"",
@@ -84,10 +84,10 @@ fn only_tickets_and_scripts_that_are_plain_are_written() {
 fn an_agent_s_own_script_is_part_of_its_line() {
     for text in [
         format!(". ./run.sh {TICKET}; ls"),
-        format!(". '/home/other/.interlock/bin/run.sh' {TICKET}; ls"),
-        format!("source '/home/it'\\''s/.interlock/bin/run.sh' {TICKET}; ls"),
-        format!(". '/home/it'\\''s/.interlock/bin/run.sh' $TICKET {TICKET}; ls"),
-        format!(" . '/home/it'\\''s/.interlock/bin/run.sh' {TICKET}; ls"),
+        format!(". '/srv/other/.interlock/bin/run.sh' {TICKET}; ls"),
+        format!("source '/srv/it'\\''s/.interlock/bin/run.sh' {TICKET}; ls"),
+        format!(". '/srv/it'\\''s/.interlock/bin/run.sh' $TICKET {TICKET}; ls"),
+        format!(" . '/srv/it'\\''s/.interlock/bin/run.sh' {TICKET}; ls"),
     ] {
         for host in Host::ALL {
             assert_eq!(taken_off(host, &text, Some(SCRIPT)), None, "{host} {text}");
