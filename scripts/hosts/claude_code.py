@@ -10,8 +10,6 @@ class ClaudeCode(Host):
     name = "claude-code"
     refuses_on_failure = True
     through_shell = False
-    # No field says it, but another event does: after a command that failed comes `PostToolUseFailure`.
-    tells_exit_code = True
 
     def event(self, name, **fields):
         event = {

@@ -8,7 +8,6 @@ from host import HookFailed, Host, Ran
 class Cursor(Host):
     name = "cursor"
     refuses_on_failure = True
-    tells_exit_code = True
     # A subagent is a conversation of its own, told by nothing.
     tells_subagents = False
 

@@ -51,8 +51,6 @@ class Host:
     refuses_without_program = False
     # Whether the hook's command is a line for a shell, or a program with arguments.
     through_shell = True
-    # Whether the event after a command says how it ended.
-    tells_exit_code = False
     # Whether calls of subagents are told apart.
     tells_subagents = True
 

@@ -286,15 +286,13 @@ class Walk:
         went = self.host.shell(TESTS)
         self.check.that(went.ran and went.code == 0, "testing: the tests run and pass", went)
         answer = self.host.transition("DONE")
-        if self.host.tells_exit_code:
-            self.check.that(answer.get("to") == "completed", "passed tests let it end", answer)
-        else:
-            unmet = answer.get("code") == "INTERLOCK-WF-003" and answer.get("unmet") == ["passed"]
-            self.check.that(unmet, "this host tells no exit code: the fact stays unmet, an operator ends it", answer)
-            run = self.host.state()["run_id"]
-            forced = {"state": "completed", "reason": "the tests were looked at"}
-            status, _ = self.home.operator("POST", f"/runs/{run}/force", forced)
-            self.check.that(status == 200, "the operator moves it on", status)
+        # No runner is in its place here, and what a host tells of a command's end is no fact.
+        unmet = answer.get("code") == "INTERLOCK-WF-003" and answer.get("unmet") == ["passed"]
+        self.check.that(unmet, "without a runner the fact stays unmet, an operator ends it", answer)
+        run = self.host.state()["run_id"]
+        forced = {"state": "completed", "reason": "the tests were looked at"}
+        status, _ = self.home.operator("POST", f"/runs/{run}/force", forced)
+        self.check.that(status == 200, "the operator moves it on", status)
         self.check.that(self.host.state().get("is_final") is True, "the run is at its end")
         self.check.runs(self.host.write("notes.txt", "three\n"), "at the end the phase's limits are lifted")
         self.check.refused(self.host.shell("rm -r junk"), "and the base policy is not", "TRUST-001")

@@ -125,7 +125,8 @@ def facts(trial):
             p.after("Bash", given, response)
         return p.fact("tests")
 
-    yield "facts: the declared command counts", tested("pytest -q") == 0
+    # What a host tells of a command's end is its word: facts come from the runner alone (scripts/real-hosts).
+    yield "facts: the host's word for the declared command does not count", tested("pytest -q") is None
     for line in ("pytest -q; true", "pytest -q || true", "pytest -q ", "LC_ALL=C pytest -q", "pytest -q &"):
         yield f"facts: {line!r} does not", tested(line) is None
     yield "facts: a command in the background does not", tested("pytest -q", run_in_background=True) is None
@@ -237,11 +238,11 @@ def forged_facts(trial):
         frozen = p.run().get("frozen")
         counts = p.bash("pytest -q").code == 0
         p.after("Bash", {"command": "pytest -q"})
-        yield f"forged facts: after {name} those of the host count", counts and not frozen and p.fact("tests") == 0
+        yield f"forged facts: after {name} calls of the host go on", counts and not frozen and p.fact("tests") is None
 
 
 def told_exit_codes(trial):
-    """Cursor tells exit codes in a text. What does not say 0 as it should is not 0."""
+    """Cursor tells exit codes in a text. Whatever it says, nobody saw it."""
     p = trial.project()
 
     def send(name, **fields):
@@ -256,10 +257,7 @@ def told_exit_codes(trial):
     p.home.operator("POST", f"/agents/{p.agent}/enforce", {})
     p.allow("pytest *")
     for place in ({}, {"working_directory": p.path}):
-        for text, fact in (
-            ('{"exitCode":0}', 0), ('{"exitCode":1}', 1), ('{"exitCode":1.0}', None), ('{"exitCode":"1"}', None),
-            ('{"exitCode":0,"exitCode":1}', None), ("{}", None), ("failed", None),
-        ):
+        for text in ('{"exitCode":0}', '{"exitCode":1}', '{"exitCode":0,"exitCode":1}', "{}", "failed"):
             # An edit between them, so that nothing is left of the one before.
             p.last = f"{len(text)}-{len(place)}-{text}"
             given = {"file_path": p.path + "/a.py", "contents": p.last}
@@ -270,7 +268,7 @@ def told_exit_codes(trial):
             asked = send("preToolUse", cwd=p.path, **same)
             send("postToolUse", cwd=p.path, tool_output=text, duration=1, **same)
             where = " in the project's own directory" if place else ""
-            yield f"exit codes: {text} is {fact}{where}", asked.code == 0 and p.fact("tests") == fact
+            yield f"exit codes: {text} is no fact{where}", asked.code == 0 and p.fact("tests") is None
 
 
 def approvals(trial):
@@ -342,7 +340,7 @@ def beside(trial):
         return p.event("PostToolUse", "codex", **more, tool_response="done")
 
     for name, order, fact in (
-        ("ends before the tests", "eEtT", 0), ("comes after them", "tTe", None), ("has ended since", "tTeE", None),
+        ("ends before the tests", "eEtT", None), ("comes after them", "tTe", None), ("has ended since", "tTeE", None),
         ("comes while they run", "teET", None), ("ends while they run", "etET", None),
         ("goes on when they end", "etT", None),
     ):

@@ -318,11 +318,8 @@ impl ToolDoor {
                 project: &place.project,
                 own: &own,
                 on_path: &self.ground.on_path,
-                // A runner takes bash. Hosts take the shell of the user, and nothing in an event says which it is.
-                executor: match origin.runner {
-                    Some(RunnerGround { advisory: false, .. }) => Executor::Bash,
-                    Some(RunnerGround { advisory: true, .. }) | None => Executor::BashOrZsh,
-                },
+                // Hosts take the shell of the user, and nothing in an event says which it is.
+                executor: Executor::BashOrZsh,
                 runner: origin.runner,
             },
             text: Some(Arc::from(kept_text(call))),
