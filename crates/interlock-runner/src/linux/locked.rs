@@ -42,7 +42,7 @@ impl Placeholders {
                     break;
                 }
             }
-            // Where nothing can be made from here, the command cannot either.
+            // A link in its place, or on the way to it, cannot be locked.
             is_there(path)?;
         }
         Ok(placeholders)
@@ -55,12 +55,16 @@ impl Placeholders {
             match fs::symlink_metadata(path) {
                 Ok(found) if !(found.is_dir() && matches!(found.mode() & 0o7777, STANDS | LEADS)) => return Ok(true),
                 Ok(_) => {}
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 Err(_) => match fs::DirBuilder::new().mode(0o700).create(path) {
                     Ok(()) => {
                         fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))?;
                     }
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                    Err(_) => return Ok(false),
+                    // On a mount that is read-only from the beginning nobody can make it.
+                    Err(error) if error.raw_os_error() == Some(libc::EROFS) => return Ok(false),
+                    // Whoever made the directory unwritable can make it writable again.
+                    Err(error) => return Err(error),
                 },
             }
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

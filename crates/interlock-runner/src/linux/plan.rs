@@ -137,11 +137,17 @@ impl Places {
             places.hidden.push(path);
         }
         for cover in &bound.covers {
-            let directory = read(&cover.directory)?;
-            if is_there(&directory)? && !places.is_masked(&directory) {
-                places.covers.push(directory);
+            // Places for temporary files are empty already; what is named there is shown.
+            let is_empty = ["/tmp", "/run"].contains(&cover.directory.as_str());
+            if !is_empty {
+                let directory = read(&cover.directory)?;
+                if is_there(&directory)? && !places.is_masked(&directory) {
+                    places.covers.push(directory);
+                }
             }
-            places.visible.extend(read_all(&cover.visible)?);
+            // What is not there cannot be shown, and what a link leads to may be anything.
+            let visible = read_all(&cover.visible)?;
+            places.visible.extend(visible.into_iter().filter(|path| is_there(path).is_ok_and(|is| is)));
         }
         places.visible.extend(read_all(&bound.visible)?);
         for cache in &bound.caches {
@@ -386,7 +392,7 @@ impl View {
         let mut mounts: BTreeSet<(usize, PathBuf, bool)> = BTreeSet::new();
         for path in &places.locked {
             let Some(root) = places.write.iter().find(|write| path.starts_with(write)) else { continue };
-            // What is not there now could not be made either: nobody may write there.
+            // What is not there even with placeholders cannot be made.
             if !is_there(path)? {
                 continue;
             }
@@ -415,7 +421,14 @@ impl View {
             let shown = !places.is_masked(path)
                 || places.is_writable(path)
                 || places.visible.iter().any(|visible| path.starts_with(visible));
-            let Some(kind) = fs::symlink_metadata(path).ok().filter(|_| shown) else { continue };
+            let kind = match fs::symlink_metadata(path) {
+                Ok(kind) if shown => kind,
+                // A directory of the command's own that cannot be searched now can be later.
+                Err(error) if places.is_writable(path) && error.kind() == io::ErrorKind::PermissionDenied => {
+                    return Err(ContainFault::of(format!("the mask over `{}`", path.display()))(error));
+                }
+                Ok(_) | Err(_) => continue,
+            };
             if kind.is_symlink() {
                 continue;
             }
