@@ -118,12 +118,24 @@ pub(crate) async fn start(State(service): State<Arc<Service>>, request: Request)
     let agent = service.enrol_coding_agent(host, &project, &by).await?;
     if let Some(wanted) = workflow {
         let run_id = format!("run_{}", service.random_hex()?.chars().take(32).collect::<String>());
-        let ground = StartGround { has_runner: service.has_runner(host) };
-        let change = match wanted {
-            Wanted::Written(workflow) => RunChange::Start { workflow, run_id, session, ground, by },
-            Wanted::Registered(workflow) => RunChange::StartRegistered { workflow, run_id, session, ground, by },
+        let begin = || -> Result<Command, Refusal> {
+            let ground = long(|| service.ground_of(&wanted, host, &project))?;
+            let (run_id, session, by) = (run_id.clone(), session.clone(), by.clone());
+            let change = match &wanted {
+                Wanted::Written(workflow) => {
+                    RunChange::Start { workflow: Arc::clone(workflow), run_id, session, ground, by }
+                }
+                Wanted::Registered(id) => {
+                    RunChange::StartRegistered { workflow: id.clone(), run_id, session, ground, by }
+                }
+            };
+            Ok(Command::ChangeRun { agent: agent.clone(), change })
         };
-        let answer = service.submit(Command::ChangeRun { agent: agent.clone(), change }).await;
+        let mut answer = service.submit(begin()?).await;
+        // It was registered anew meanwhile, with facts that nobody looked at.
+        if matches!(answer, Answer::NeedsEvidence(_)) {
+            answer = service.submit(begin()?).await;
+        }
         if matches!(answer, Answer::Refused(Code::WorkflowNoRun)) {
             return Err(unknown_workflow());
         }
@@ -367,6 +379,20 @@ impl Service {
                 Ok(Wanted::Registered(nfc(id.text()).into_owned()))
             }
         }
+    }
+
+    /// What a run that is to start finds in its project.
+    fn ground_of(&self, wanted: &Wanted, host: Host, project: &str) -> Result<StartGround, Refusal> {
+        let facts = match wanted {
+            Wanted::Written(workflow) => workflow.facts().to_vec(),
+            // What cannot be read is refused where a run would be started with it.
+            Wanted::Registered(id) => {
+                let found = self.gate.registered(id).ok().flatten();
+                found.map(|(_, workflow)| workflow.facts().to_vec()).unwrap_or_default()
+            }
+        };
+        let scripts = self.gate.scripts_of(&facts, project).ok_or_else(|| Refusal::of_code(Code::FaultInternal))?;
+        Ok(StartGround { has_runner: self.has_runner(host), scripts })
     }
 
     /// The agent of a run, by either id.

@@ -2,6 +2,7 @@
 //! meanwhile, then deny.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use interlock_core::Digest;
@@ -10,13 +11,15 @@ use interlock_core::bundle::Bundle;
 use interlock_core::call::Call;
 use interlock_core::places::{is_beneath, is_within};
 use interlock_core::rule::CommandPattern;
-use interlock_core::workflow::{Allowance, Run, Workflow, may_write, state_of};
+use interlock_core::workflow::{Allowance, Fact, Position, Run, Workflow, may_write, state_of};
 use interlock_verifiers::Ground;
+use interlock_verifiers::shell::Setting;
 
 use crate::call_policy::{CallFindings, CallPlace, PATHS_LISTED_MAX, covers, examine_call};
 use crate::gate::Gate;
 use crate::ledger::{CallCommand, Command, StoreFault};
 use crate::paths::{self, Base, Missing};
+use crate::scripts::{Script, script_of};
 
 /// A tool call of a coding agent.
 #[derive(Debug)]
@@ -101,7 +104,7 @@ fn evidence_of(bundle: &Bundle, ground: &Ground, asking: &CallAsking<'_>, standi
         files: files_of(&found, standing, session),
         known_by: found.allowed.clone(),
         allowances,
-        phase: phase_of(asking, standing, &found, session),
+        phase: phase_of(asking, standing, &found, session, ground),
         held_in: asking.held.iter().find(|project| found.touches(project)).cloned(),
         bound: found.bound.clone(),
     };
@@ -139,6 +142,7 @@ fn phase_of(
     standing: &Standing,
     found: &CallFindings,
     session: &str,
+    ground: &Ground,
 ) -> Option<PhaseEvidence> {
     let position = standing.run.position_for(session)?;
     let state = standing.workflow.as_deref().and_then(|workflow| state_of(workflow, position));
@@ -147,12 +151,11 @@ fn phase_of(
         let is_covered = |words| covers(words, &patterns, may_write(state), &found.setting).is_ok();
         Some(is_at_home(asking) && !found.lines.is_empty() && found.lines.iter().all(is_covered))
     });
-    Some(PhaseEvidence {
-        workflow: position.workflow,
-        state: position.state.clone(),
-        covered,
-        fact: fact_of(asking, standing),
-    })
+    let named = fact_of(asking, standing);
+    let altered = named.is_some_and(|fact| is_altered(fact, position, asking.place.project, ground));
+    let name = named.map(|fact| fact.name.clone());
+    let (fact, altered) = if altered { (None, name) } else { (name, None) };
+    Some(PhaseEvidence { workflow: position.workflow, state: position.state.clone(), covered, fact, altered })
 }
 
 fn patterns(texts: &[String]) -> Vec<CommandPattern> {
@@ -160,7 +163,7 @@ fn patterns(texts: &[String]) -> Vec<CommandPattern> {
 }
 
 /// The declared fact a call is the command of: exactly that line, in the project's own directory, and nothing beside it.
-fn fact_of(asking: &CallAsking<'_>, standing: &Standing) -> Option<String> {
+fn fact_of<'a>(asking: &CallAsking<'_>, standing: &'a Standing) -> Option<&'a Fact> {
     let intent = &asking.call.intent;
     let [line] = intent.commands.as_slice() else { return None };
     let place = &asking.place;
@@ -169,7 +172,14 @@ fn fact_of(asking: &CallAsking<'_>, standing: &Standing) -> Option<String> {
         return None;
     }
     let facts = standing.workflow.as_deref()?.facts();
-    facts.iter().find(|fact| fact.command == *line).map(|fact| fact.name.clone())
+    facts.iter().find(|fact| fact.command == *line)
+}
+
+/// Whether the command of a fact runs another script than when the run began: then it says nothing about that fact.
+fn is_altered(fact: &Fact, position: &Position, project: &str, ground: &Ground) -> bool {
+    let Some(noted) = position.scripts.get(&fact.name) else { return false };
+    let setting = Setting::with(ground.commands.clone());
+    script_of(&fact.command, Path::new(project), &setting) != Script::Is(*noted)
 }
 
 /// Whether a directory that a call names is the project's own. What a host makes of `~` or of an address, nobody can tell.

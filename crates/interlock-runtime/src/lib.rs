@@ -13,6 +13,7 @@
 //! | coding agents: whose they are, and which project a call belongs to | [`coding_agents`] |
 //! | which process is at the other end | [`process`] |
 //! | workflows that are registered by id | [`registered`] |
+//! | which script the command of a fact runs | [`scripts`] |
 //! | the compliance export | [`export`] |
 //! | a state commit with intent and outcome on record | [`state_commit`] |
 //! | what must hold before a server starts | [`startup`] |
@@ -70,6 +71,8 @@ pub mod process;
 pub mod reach;
 #[cfg(feature = "ledger")]
 pub mod registered;
+#[cfg(feature = "ledger")]
+pub mod scripts;
 #[cfg(feature = "ledger")]
 pub mod startup;
 #[cfg(feature = "ledger")]

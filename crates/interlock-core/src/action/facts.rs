@@ -389,6 +389,9 @@ pub struct PhaseEvidence {
     /// The declared fact it is the command of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<String>,
+    /// The declared fact it would be the command of, if the script that it runs were the one the run began with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub altered: Option<String>,
 }
 
 impl CallEvidence {

@@ -1,6 +1,8 @@
 //! What is written down about the runs of coding agents: workflows in force, transitions, ends of calls, allowances. The
 //! calls themselves are rulings.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Actor, Millis, PassCount};
@@ -19,6 +21,9 @@ pub struct RunStarted {
     /// Only calls of this session are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The SHA-256 of what the commands of facts ran then, by the facts' names, where that could be told.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scripts: BTreeMap<String, Digest>,
     /// Who.
     pub by: Actor,
 }

@@ -85,6 +85,10 @@ pub struct Position {
     /// Only calls of this session are in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The SHA-256 of what the commands of facts ran when it began, by the facts' names. A command that runs something else
+    /// now is that of no fact.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub scripts: BTreeMap<String, Digest>,
     /// The state.
     pub state: String,
     /// Where the state was last found in the workflow.
@@ -420,6 +424,7 @@ impl Position {
             workflow: workflow.digest(),
             started,
             session,
+            scripts: BTreeMap::new(),
             state: initial.map(|state| state.name.clone()).unwrap_or_default(),
             hint: Hint(Some(workflow.initial())),
             context: workflow.context().clone(),

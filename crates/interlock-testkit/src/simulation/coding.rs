@@ -99,6 +99,12 @@ impl Coding {
         Command::Enrol(Box::new(Enrolment { profile: Box::new(profile), token, mode, by: ann() }))
     }
 
+    /// Somebody looked at every fact that there is, and could not tell what its command runs.
+    fn ground(&self) -> StartGround {
+        let facts = self.workflows.iter().flat_map(|workflow| workflow.facts());
+        StartGround { has_runner: false, scripts: facts.map(|fact| (fact.command.clone(), None)).collect() }
+    }
+
     /// Something that happens, given what is committed.
     pub(super) fn command(
         &mut self,
@@ -128,7 +134,7 @@ impl Coding {
                 workflow: Arc::clone(random.pick(&self.workflows)),
                 run_id: format!("run_{:032}", self.count),
                 session: random.one_in(5).then(|| "s1".to_owned()),
-                ground: StartGround { has_runner: false },
+                ground: self.ground(),
                 by: ann(),
             },
             18 | 19 if random.one_in(4) => {
@@ -139,7 +145,7 @@ impl Coding {
                 workflow: (*random.pick(&["simulated", "simulated", "unknown"])).to_owned(),
                 run_id: format!("run_{:032}", self.count),
                 session: None,
-                ground: StartGround { has_runner: false },
+                ground: self.ground(),
                 by: ann(),
             },
             18..=20 => {
@@ -243,6 +249,7 @@ impl Coding {
             state: position.state.clone(),
             covered: None,
             fact,
+            altered: None,
         });
         let effect = shell.unwrap_or(if tool == "Edit" { Effect::Write } else { Effect::ReadOnly });
         let matching = run.allowances.iter().filter(|allowance| allowance.fingerprint == Some(print));

@@ -344,6 +344,9 @@ const REPORTED_A: &str = "dec_04bf3c468cd21be44f60429fafcfeb6c";
 const UNREPORTED_B: &str = "dec_f9029c75ef7fd7b7edacf9866d3bef6b";
 const WAITING_A: (&str, &str) = ("appr_cab48732fea89a90163ae0142cfde480", "dec_e0f787a6ffb7e75c8b7325c10906f48a");
 
+/// Sends a method to a path, with headers and a body.
+type Sending<'s> = dyn FnMut(&str, &str, &[(&str, &str)], &str) -> interlock_testkit::service::Answer + 's;
+
 #[test]
 fn what_an_older_ledger_answered_is_found_after_its_migration() {
     let scratch = older("data-5");
@@ -366,10 +369,7 @@ fn what_an_older_ledger_answered_is_found_after_its_migration() {
         assert!(proof.body.contains(&format!("\"index\":{place},")), "{}", proof.body);
     }
     // Answers under their keys, the corrected text too.
-    let again = |send: &mut dyn FnMut(&str, &str, &[(&str, &str)], &str) -> interlock_testkit::service::Answer,
-                 key: &str,
-                 query: &str,
-                 step: u32| {
+    let again = |send: &mut Sending<'_>, key: &str, query: &str, step: u32| {
         let headers = [("x-agent-token", a.token.as_str()), ("idempotency-key", key)];
         let context = format!(r#"{{"conversation_id":"c","step_number":{step}}}"#);
         let body = format!(r#"{{"action":{{"type":"calculate","query":"{query}"}},"context":{context}}}"#);

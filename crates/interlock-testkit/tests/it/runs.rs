@@ -55,8 +55,10 @@ fn ann() -> Actor {
     Actor { name: "ann".to_owned(), key_id: None }
 }
 
+/// A runner runs, and nobody can tell what the commands of facts run.
 fn ground() -> StartGround {
-    StartGround { has_runner: true }
+    let scripts = ["make test", "make lint"].map(|line| (line.to_owned(), None));
+    StartGround { has_runner: true, scripts: BTreeMap::from(scripts) }
 }
 
 fn data(text: &str) -> Context {
@@ -352,6 +354,7 @@ impl Ask {
             state: position.state.clone(),
             covered: None,
             fact: self.fact.map(str::to_owned),
+            altered: None,
         });
         let evidence = Evidence {
             bundle: bundle.digest(),
@@ -516,7 +519,7 @@ fn a_phase_that_keeps_or_gives_variables_lets_no_line_pass_that_no_runner_runs()
         };
         for (number, (text, setting)) in [(&keeps, "blocked_env"), (&gives, "env_overrides")].into_iter().enumerate() {
             let run_id = "run_0123456789abcdef0123456789abcdef".to_owned();
-            let ground = StartGround { has_runner: false };
+            let ground = StartGround { has_runner: false, ..ground() };
             let change = RunChange::Start { workflow: workflow(text), run_id, session: None, ground, by: ann() };
             assert!(matches!(fixture.change(change), Answer::Refused(Code::ConfigInvalid)), "no runner, no run");
             fixture.begin(text, None);
@@ -529,6 +532,30 @@ fn a_phase_that_keeps_or_gives_variables_lets_no_line_pass_that_no_runner_runs()
             assert!(matches!(fixture.event("READY", "{}", None), TransitionOutcome::Moved { .. }));
             assert_eq!(unrun(&line), None, "a phase without them asks for no runner");
         }
+    });
+}
+
+/// What the command of a fact runs is noted before it can change, or the run does not begin.
+#[test]
+fn a_run_whose_facts_nobody_looked_at_does_not_begin_and_what_was_found_goes_with_it() {
+    on_every_store(|fixture| {
+        fixture.enrol(Mode::Enforce, BudgetLimits::default());
+        let start = |scripts: BTreeMap<String, Option<Digest>>| {
+            let (run_id, ground) = ("run_1".to_owned(), StartGround { has_runner: true, scripts });
+            fixture.change(RunChange::Start { workflow: workflow(FLOW), run_id, session: None, ground, by: ann() })
+        };
+        let size = fixture.ledger.size();
+        for scripts in [BTreeMap::new(), BTreeMap::from([("make tests".to_owned(), None)])] {
+            assert!(matches!(start(scripts), Answer::NeedsEvidence(_)));
+        }
+        assert_eq!(fixture.ledger.size(), size);
+        let script = Digest::of(&["a script"]);
+        let Answer::Recorded(recorded) = start(BTreeMap::from([("make test".to_owned(), Some(script))])) else {
+            panic!("not recorded");
+        };
+        let noted = BTreeMap::from([("tests".to_owned(), script)]);
+        assert_eq!(recorded.entry.body.started().map(|started| &started.scripts), Some(&noted));
+        assert_eq!(fixture.run().position.map(|position| position.scripts), Some(noted));
     });
 }
 

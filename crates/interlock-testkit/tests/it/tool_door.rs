@@ -1,4 +1,5 @@
-//! The door for tool calls and the one for runners, in a project on disk: which variables a command gets.
+//! The door for tool calls and the one for runners, in a project on disk: which variables a command gets, and which
+//! script makes it the command of a fact.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,6 +29,7 @@ const HOST: &str = "claude-code";
 /// A project on disk, and the doors of a ledger in memory.
 struct World {
     root: TempDir,
+    gate: Arc<Gate>,
     door: ToolDoor,
     ledger: Ledger,
     project: String,
@@ -64,8 +66,8 @@ impl World {
             home: real.join("home"),
         };
         let gate = Arc::new(Gate::new(ledger.clone(), bundle));
-        let door = ToolDoor::new(gate, Arc::default(), entropy, ground).expect("a door");
-        World { root, door, ledger, project }
+        let door = ToolDoor::new(Arc::clone(&gate), Arc::default(), entropy, ground).expect("a door");
+        World { root, gate, door, ledger, project }
     }
 
     fn begin(&self, text: &str) {
@@ -79,8 +81,16 @@ impl World {
         assert!(matches!(answer, Answer::Recorded(_)), "{answer:?}");
     }
 
-    fn ground(&self, _: &Workflow) -> StartGround {
-        StartGround { has_runner: true }
+    fn ground(&self, workflow: &Workflow) -> StartGround {
+        let scripts = self.gate.scripts_of(workflow.facts(), &self.project).expect("a ground");
+        StartGround { has_runner: true, scripts }
+    }
+
+    /// The fact that a line is the command of now, and the one that it would be if its script had stayed.
+    fn fact(&self, line: &str) -> (Option<String>, Option<String>) {
+        let found = self.ask(line).ruled.evidence.expect("evidence").call.expect("a call");
+        let phase = found.phase.expect("a phase");
+        (phase.fact, phase.altered)
     }
 
     fn origin(&self) -> Origin<'_> {
@@ -164,4 +174,29 @@ fn while_refusals_are_only_shown_variables_stay_as_they_are() {
     world.begin(FLOW);
     let answer = world.ask("cat file");
     assert_eq!(environment(&world.start(&answer, "cat file").expect("a start")), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn the_command_of_a_fact_runs_the_script_that_the_run_began_with() {
+    let world = World::new(Mode::Enforce);
+    let flow = r#"{"id":"fix","initial":"a","facts":{"tests":{"command":"npm test"},"lint":{"command":"make lint"},
+        "types":{"command":"mypy src"}},"states":{"a":{"on":{"END":"z"}},"z":{"type":"final"}}}"#;
+    let package = |test: &str| format!(r#"{{"scripts":{{"build":"tsc","test":"{test}"}}}}"#);
+    let met = |name: &str| (Some(name.to_owned()), None);
+    let altered = |name: &str| (None, Some(name.to_owned()));
+    world.write("package.json", &package("jest"));
+    world.begin(flow);
+    assert_eq!(world.fact("npm test"), met("tests"));
+    world.write("package.json", &package("true"));
+    assert_eq!(world.fact("npm test"), altered("tests"), "another script");
+    world.write("package.json", &package("jest").replace("tsc", "tsc -b"));
+    assert_eq!(world.fact("npm test"), met("tests"), "another script than this one may change");
+    // There was none when the run began.
+    assert_eq!(world.fact("make lint"), met("lint"));
+    world.write("Makefile", "lint:\n");
+    assert_eq!(world.fact("make lint"), altered("lint"));
+    assert_eq!(world.fact("mypy src"), met("types"), "what it runs cannot be told");
+    // A person who starts the run again says that this is the script now.
+    world.begin(flow);
+    assert_eq!(world.fact("make lint"), met("lint"));
 }

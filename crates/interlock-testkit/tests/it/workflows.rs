@@ -365,7 +365,7 @@ fn what_only_a_runner_enforces_begins_nothing_where_there_is_none() {
         // What the transaction finds counts, whatever was looked at before it.
         let by = Actor { name: "operator".to_owned(), key_id: None };
         let (workflow, run_id) = ("kept".to_owned(), "run_0123456789abcdef0123456789abcdef".to_owned());
-        let ground = StartGround { has_runner: false };
+        let ground = StartGround { has_runner: false, scripts: BTreeMap::new() };
         let change = RunChange::StartRegistered { workflow, run_id, session: None, ground, by };
         let command = Command::ChangeRun { agent: agent_id("codex", "/srv/shop"), change };
         let answer = server.ledger.submit_and_wait(command);

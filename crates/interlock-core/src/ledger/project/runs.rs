@@ -87,7 +87,9 @@ pub fn resolve_for_run(
 /// A workflow is put in force.
 pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, seq: u64) {
     let session = started.session.clone();
-    run.position = Some(Position::start(workflow, started.run_id.clone(), seq, session));
+    let mut position = Position::start(workflow, started.run_id.clone(), seq, session);
+    position.scripts.clone_from(&started.scripts);
+    run.position = Some(position);
     run.seen = Seen::default();
     // What this workflow calls by the name of a fact may be another command: of the old ones none counts.
     for open in run.open.iter_mut().filter(|open| open.fact.is_some()) {

@@ -1,5 +1,6 @@
 //! What the writer is asked to do, and what became of it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::action::{
@@ -161,6 +162,9 @@ pub struct TransitionCommand {
 pub struct StartGround {
     /// A runner runs the command lines of the agent's host.
     pub has_runner: bool,
+    /// The SHA-256 of what command lines of facts run there, by the line; none where that cannot be told. A line that is
+    /// not here was not looked at.
+    pub scripts: BTreeMap<String, Option<Digest>>,
 }
 
 /// A change of a run.

@@ -1,6 +1,7 @@
 //! Runs: tool calls of coding agents, transitions, what hosts report, and what operators do with a run. What may be is
 //! decided by `interlock_core`; here it is read, recorded and put into rows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use interlock_core::action::{
@@ -209,7 +210,7 @@ impl Batch<'_> {
             RunChange::Start { workflow, run_id, session, ground, by } => {
                 match started(&workflow, run_id, session, &ground, by) {
                     Ok(body) => (body, Some(workflow)),
-                    Err(answer) => return Ok(answer),
+                    Err(why) => return Ok(self.unstarted(why)),
                 }
             }
             RunChange::StartRegistered { workflow, run_id, session, ground, by } => {
@@ -218,7 +219,7 @@ impl Batch<'_> {
                 };
                 match started(&workflow, run_id, session, &ground, by) {
                     Ok(body) => (body, Some(workflow)),
-                    Err(answer) => return Ok(answer),
+                    Err(why) => return Ok(self.unstarted(why)),
                 }
             }
             RunChange::Steer(steered) => {
@@ -279,6 +280,13 @@ impl Batch<'_> {
         let has_written = ends_call && self.runs.get(id).is_some_and(|run| writing(run) < before);
         self.tell_of_changes(id, has_written, false, &beside)?;
         Ok(answer)
+    }
+
+    fn unstarted(&self, why: Unstarted) -> Answer {
+        match why {
+            Unstarted::NoRunner => Answer::Refused(Code::ConfigInvalid),
+            Unstarted::Unlooked => Answer::NeedsEvidence(Arc::clone(&self.state.bundle)),
+        }
     }
 
     /// Makes a workflow the newest under its id. One that is that already is answered with its entry.
@@ -351,10 +359,23 @@ fn started(
     session: Option<String>,
     ground: &StartGround,
     by: Actor,
-) -> Result<Body, Answer> {
+) -> Result<Body, Unstarted> {
     // Whoever wrote such a setting counts on it.
     if workflow.needs_runner().is_some() && !ground.has_runner {
-        return Err(Answer::Refused(Code::ConfigInvalid));
+        return Err(Unstarted::NoRunner);
     }
-    Ok(Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, by })))
+    let mut scripts = BTreeMap::new();
+    for fact in workflow.facts() {
+        let script = ground.scripts.get(&fact.command).ok_or(Unstarted::Unlooked)?;
+        scripts.extend(script.map(|script| (fact.name.clone(), script)));
+    }
+    Ok(Body::RunStarted(Box::new(RunStarted { run_id, workflow: workflow.text().to_owned(), session, scripts, by })))
+}
+
+/// Why a run does not begin.
+enum Unstarted {
+    /// The workflow needs a runner, and there is none.
+    NoRunner,
+    /// It has facts that nobody looked at: it was registered after somebody did.
+    Unlooked,
 }
