@@ -28,7 +28,7 @@ LINE_SECONDS_MAX = 300
 class Ground:
     """A user's home directory, with Interlock set up in it as a person would."""
 
-    def __init__(self, program, kept, base):
+    def __init__(self, program, kept, base, with_python=True):
         self.kept, self.base = kept, base
         self.user = base / "user"
         self.numbers = itertools.count(1)
@@ -45,7 +45,8 @@ class Ground:
         }
         self.home.environment = self.environment
         self.prefix = f"{self.home.path}/bin/interlock-shell"
-        self.python()
+        if with_python:
+            self.python()
 
     def python(self):
         """The packages that tests need, installed where people keep such things."""
