@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use interlock_core::Code;
 use interlock_core::bundle::Bundle;
 use interlock_runtime::ledger::SqliteStore;
-use interlock_testkit::gate;
 use interlock_testkit::service::Server;
+use interlock_testkit::{gate, wire};
 
 fn every_case_holds(start: impl Fn(Bundle) -> Server) {
     let (mut count, mut wrong) = (0, Vec::new());
@@ -24,6 +24,7 @@ fn every_case_holds(start: impl Fn(Bundle) -> Server) {
 
 #[test]
 fn every_case_of_the_gate_holds_through_http() {
+    wire::LOOK.set(crate::wire::fits_its_schema).expect("nobody looks yet");
     every_case_holds(Server::in_memory);
 }
 
