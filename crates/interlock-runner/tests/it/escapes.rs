@@ -292,7 +292,7 @@ fn what_is_hidden_cannot_be_read() {
             "cat OUT/secret",
             "cat OUT/keys/id",
             "cat OUT/keys/*; ls OUT/keys",
-            "cat /proc/self/root/OUT/secret",
+            "root=root; cat /proc/self/$root/OUT/secret",
             "cat /proc/self/cwd/../outside/secret",
             "cp OUT/secret copy; cat copy",
             "ln OUT/secret link; cat link",

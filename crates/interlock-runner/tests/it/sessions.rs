@@ -70,7 +70,7 @@ fn a_call_is_held_to_its_bound_in_a_session_too() {
         let outside = session.world.text("outside");
         let line = format!(
             "touch {outside}/new; chmod 777 {outside}/file; ls {0}; cat {0}/holder; kill -9 1; kill -9 0; \
-             kill -9 {1}; cat /proc/1/root/etc/hostname; readlink /proc/1/fd/*; ls /proc/1/cwd/; exit 3",
+             kill -9 {1}; root=root; cat /proc/1/$root/etc/hostname; readlink /proc/1/fd/*; ls /proc/1/cwd/; exit 3",
             session.world.text("session"),
             session.owner.id()
         );
