@@ -411,7 +411,9 @@ fn open_socket(ready: &Ready, service: &Arc<Service>, stop: &Arc<Notify>) -> Res
     let on_path = env::var("PATH").unwrap_or_default();
     let on_path = on_path.split(':').filter(|place| place.starts_with('/')).map(str::to_owned).collect();
     let abilities = abilities();
-    let setup = HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop), abilities };
+    let binary = env::current_exe().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+    let setup =
+        HooksSetup { home: home.clone(), user_home, on_path, token, key, stop: Arc::clone(stop), abilities, binary };
     let hooks = Hooks::new(Arc::clone(service), setup);
     let hooks = hooks.map_err(|fault| Fault::with_code(Code::FaultStore, fault.to_string()))?;
     let socket = home.join(daemon::SOCKET);

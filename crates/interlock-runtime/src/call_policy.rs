@@ -30,7 +30,7 @@ mod repositories;
 pub(crate) mod selected;
 mod unread_fields;
 
-pub use containable::{RunnerGround, TEMPORARY};
+pub use containable::{RunnerGround, TEMPORARY, inner_line};
 use place::Places;
 
 /// The version of this policy. Rises when a call could be judged differently, or its certificate is written differently.

@@ -8,6 +8,7 @@ use interlock_core::action::{PassAsked, PassRuling, PhaseEvidence, decide_start}
 use interlock_core::call::Effect;
 use interlock_core::contain::Bound;
 use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
+use interlock_core::workflow::ExecTicket;
 use interlock_core::{Code, Digest};
 
 use interlock_verifiers::shell::{Setting, examine};
@@ -19,6 +20,9 @@ use crate::coding_agents::{Known, project_of};
 use crate::ledger::{Answer, Command, RunChange};
 use crate::paths;
 use crate::tool_door::{DoorFault, ToolDoor, fault_of};
+
+/// How many runs are looked through for a call that is to start.
+const RUNS_MAX: usize = 1_000;
 
 /// A command that a runner is about to start, with its ticket.
 #[derive(Debug, Clone, Copy)]
@@ -117,6 +121,25 @@ impl ToolDoor {
         // A host starts its servers before its first event may have come in.
         self.enrol_unknown(host, &place)?;
         self.pass(&place, asked)
+    }
+
+    /// The ticket of the one call that was judged for this line in this directory and has not started; none if there is
+    /// none. Of several nobody could tell which is meant.
+    pub fn only_open(&self, line: &str, directory: &str) -> Result<Option<String>, DoorFault> {
+        let unknown = || DoorFault::Refused(Code::ContainTicket);
+        let directory = std::fs::canonicalize(directory).map_err(|_| unknown())?;
+        let (line, directory) = (Digest::of(&[line]), Digest::of(&[directory.to_str().ok_or_else(unknown)?]));
+        let mut found: Vec<String> = Vec::new();
+        for (_, run) in self.gate.ledger().runs("", RUNS_MAX)? {
+            let tickets = run.open.iter().filter_map(|open| open.ticket.as_ref());
+            let is_it = |ticket: &&ExecTicket| ticket.runs.line == line && ticket.runs.directory == directory;
+            found.extend(tickets.filter(is_it).map(|ticket| ticket.decision_id.clone()));
+        }
+        match found.as_slice() {
+            [] => Ok(None),
+            [only] => Ok(self.gate.ledger().ticket_for(only)),
+            _ => Err(unknown()),
+        }
     }
 
     /// Counts a command that a person runs, and says what the kernel is to hold it to. It meets no fact.

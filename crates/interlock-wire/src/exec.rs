@@ -50,6 +50,9 @@ pub struct ExecStart {
 pub struct ExecStarted {
     /// `exec_` and 32 hexadecimal digits; empty if it is no agent's call, so that its end is nobody's to tell.
     pub exec_id: String,
+    /// The ticket it was started with, by which its end is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ticket: Option<String>,
     /// What the kernel is to hold the command to; none while refusals are only shown, and for what a person agreed to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,

@@ -42,7 +42,8 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         return Err(replace(asked.program, environment));
     }
     let owner = owner(&asked.program);
-    let exec = Exec { daemon, ticket: asked.start.ticket, started, owner };
+    let ticket = started.ticket.clone().or(asked.start.ticket);
+    let exec = Exec { daemon, ticket, started, owner };
     if let Some(temporary) = exec.temporary()
         && let Err(error) = DirBuilder::new().recursive(true).mode(0o700).create(temporary)
     {

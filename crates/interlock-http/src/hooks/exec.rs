@@ -53,7 +53,10 @@ impl Hooks {
             (_, Some(ticket)) => self.start_judged(asked, ticket, caller),
             (ExecForm::HostLine, None) => self.start_without(asked, PassAsked::Unticketed),
             (ExecForm::HostOwn, None) => self.start_without(asked, PassAsked::HostCommand),
-            (ExecForm::Command, None) => self.start_own(asked),
+            (ExecForm::Command, None) => match self.door.only_open(&asked.line, &asked.directory)? {
+                Some(ticket) => self.start_judged(asked, &ticket, caller),
+                None => self.start_own(asked),
+            },
         }
     }
 
@@ -62,6 +65,7 @@ impl Hooks {
         let answer = self.door.start(&coming)?;
         let ask_for_more = answer.bound.as_ref().map(|bound| words::held(&bound.profile, &answer.decision_id));
         Ok(ExecStarted {
+            ticket: Some(ticket.to_owned()),
             exec_id: answer.exec_id,
             bound: answer.bound,
             aside: self.aside(),
@@ -92,6 +96,7 @@ impl Hooks {
 
     fn unattributed(&self, bound: Option<interlock_core::contain::Bound>) -> ExecStarted {
         ExecStarted {
+            ticket: None,
             exec_id: String::new(),
             bound,
             aside: self.aside(),

@@ -23,13 +23,16 @@ use std::sync::Arc;
 
 use interlock_core::Digest;
 use interlock_core::action::{Decision, Mode, PassAsked, PassKind, PassRuling};
-use interlock_core::call::Family;
+use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::Abilities;
+use interlock_core::json::Json;
+use interlock_core::ledger::Ruled;
 use interlock_core::places::{Concern, in_home};
+use interlock_core::rule::shell_quoted;
 use interlock_hosts::{
     Host, HostEvent, Kind, Reply, Rewriting, may_carry, pass_of, read, render, render_unreadable, told,
 };
-use interlock_runtime::call_policy::RunnerGround;
+use interlock_runtime::call_policy::{RunnerGround, inner_line};
 use interlock_runtime::ledger::{LedgerKey, StoreFault};
 use interlock_runtime::tool_door::{
     Arrival, CallAnswer, CallComing, CallOver, DoorFault, DoorGround, Origin, Place, ToolDoor,
@@ -91,6 +94,8 @@ pub struct Hooks {
     user_home: Option<String>,
     /// What the kernel can hold command lines to.
     abilities: Abilities,
+    /// This program, by its path.
+    binary: String,
 }
 
 /// What is needed to open the door.
@@ -109,12 +114,14 @@ pub struct HooksSetup {
     pub stop: Arc<Notify>,
     /// What the kernel can hold command lines to, as the runner found.
     pub abilities: Abilities,
+    /// This program, by its path: a line that hands its command to it is the call of that command.
+    pub binary: String,
 }
 
 impl Hooks {
     /// Opens the door of a service.
     pub fn new(service: Arc<Service>, setup: HooksSetup) -> Result<Hooks, StoreFault> {
-        let HooksSetup { home, user_home, on_path, token, key, stop, abilities } = setup;
+        let HooksSetup { home, user_home, on_path, token, key, stop, abilities, binary } = setup;
         let own = own_files(&home, user_home.as_deref());
         let ground = DoorGround {
             own,
@@ -126,13 +133,13 @@ impl Hooks {
         let service = service.with_home(home.clone());
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
-        Ok(Hooks { service, door, key, token, stop, home, user_home, abilities })
+        Ok(Hooks { service, door, key, token, stop, home, user_home, abilities, binary })
     }
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
     pub fn answer(&self, host: Host, bytes: &[u8], hook: &HookTold<'_>) -> Rendered {
         let event = match read(host, bytes, self.script().to_str()) {
-            Ok(event) => event,
+            Ok(event) => self.by_hand(event),
             Err(unreadable) => return self.unreadable(host, &unreadable.reason),
         };
         let reply = self.reply(&event, hook);
@@ -156,8 +163,45 @@ impl Hooks {
             }
             Rewriting::Advisory => (self.script().is_file() && may_carry(event.host, call))
                 .then_some(RunnerGround { abilities, advisory: true }),
-            Rewriting::None => None,
+            // The line itself hands the command to the runner, and nothing else is in it.
+            Rewriting::None => self.is_by_hand(call).then_some(RunnerGround { abilities, advisory: false }),
         }
+    }
+
+    /// A line that is nothing but `BINARY exec -- COMMAND` is the call of that command, where a host lets nothing be
+    /// rewritten.
+    fn by_hand(&self, mut event: HostEvent) -> HostEvent {
+        if event.host.rewrites() == Rewriting::None
+            && let Kind::BeforeTool { call, .. } | Kind::AfterTool { call, .. } = &mut event.kind
+            && let [line] = call.intent.commands.as_slice()
+            && let Some(inner) = inner_line(line, &self.binary)
+        {
+            call.intent.commands = vec![inner];
+        }
+        event
+    }
+
+    /// The line that hands the command of a call to the runner, where a host lets nothing be rewritten and the line was
+    /// refused because nobody can tell what it does.
+    fn line_by_hand(&self, event: &HostEvent, ruled: &Ruled) -> Option<String> {
+        let Kind::BeforeTool { call, .. } = &event.kind else { return None };
+        let [line] = call.intent.commands.as_slice() else { return None };
+        let effects = ruled.evidence.as_ref().and_then(|evidence| Some(&evidence.call.as_ref()?.effects));
+        let is_open = effects.is_some_and(|effects| effects.contains(&Effect::Unknown));
+        let may_help = event.host.rewrites() == Rewriting::None && self.abilities.hold() && !self.is_by_hand(call);
+        if !is_open || !may_help {
+            return None;
+        }
+        let whole = format!("{} exec -- {line}", shell_quoted(&self.binary));
+        let nested = format!("{} exec -- bash -c {}", shell_quoted(&self.binary), shell_quoted(line));
+        Some(if inner_line(&whole, &self.binary).is_some() { whole } else { nested })
+    }
+
+    /// Whether the command of a call was taken out of such a line.
+    fn is_by_hand(&self, call: &Call) -> bool {
+        let [line] = call.intent.commands.as_slice() else { return false };
+        let given = call.input.as_object().and_then(|members| members.get("command")).and_then(Json::as_str);
+        given.and_then(|given| inner_line(given, &self.binary)).as_ref() == Some(line)
     }
 
     /// Answers an event that could not be read: refused, unless nothing is held to refusals yet.
@@ -255,7 +299,12 @@ impl Hooks {
         }
         let is_line = coming.call.family == Some(Family::Bash);
         // Its runner starts nothing without a ticket.
-        if is_line && origin.runner.is_some_and(|runner| !runner.advisory) && !may_carry(event.host, coming.call) {
+        let is_carried = event.host.rewrites() != Rewriting::None;
+        if is_line
+            && is_carried
+            && origin.runner.is_some_and(|runner| !runner.advisory)
+            && !may_carry(event.host, coming.call)
+        {
             return Ok(Reply::Deny { reason: words::OPEN_LINE.to_owned() });
         }
         let answer = self.door.ask(origin, place, coming)?;
@@ -266,12 +315,16 @@ impl Hooks {
     fn answer_ruled(&self, event: &HostEvent, place: &Place, answer: &CallAnswer) -> Result<Reply, DoorFault> {
         if answer.goes_on() {
             let script = self.script().to_string_lossy().into_owned();
+            let ticket = answer.ticket.as_ref().filter(|_| event.host.rewrites() != Rewriting::None);
             let rewrite = |ticket: &String| Reply::Rewrite { ticket: ticket.clone(), script };
-            return Ok(answer.ticket.as_ref().map_or(Reply::Pass { context: None }, rewrite));
+            return Ok(ticket.map_or(Reply::Pass { context: None }, rewrite));
         }
         let CallAnswer { ruled, is_own, .. } = answer;
         let standing = self.door.standing(place)?;
-        let reason = words::refusal(ruled, *is_own, &standing, &place.agent, &event.session);
+        let mut reason = words::refusal(ruled, *is_own, &standing, &place.agent, &event.session);
+        if let Some(line) = self.line_by_hand(event, ruled) {
+            reason.push_str(&words::by_hand(&line));
+        }
         let may_ask = ruled.ruling.decision == Decision::Pending && self.service.gate.bundle().host_may_approve();
         Ok(if may_ask { Reply::Ask { reason } } else { Reply::Deny { reason } })
     }

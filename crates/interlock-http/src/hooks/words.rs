@@ -23,6 +23,11 @@ pub(super) fn unreadable(reason: &str) -> String {
     format!("Interlock could not read this event, so it is refused: {reason}. A person can run `interlock doctor`.")
 }
 
+/// What an agent is told whose host hands nothing to the runner.
+pub(super) fn by_hand(line: &str) -> String {
+    format!(" Held by the kernel it may pass: run `{line}`, alone.")
+}
+
 /// What an agent is told whose command failed while it was held.
 pub(super) fn held(profile: &str, decision_id: &str) -> String {
     let more = match profile {

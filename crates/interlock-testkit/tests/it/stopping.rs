@@ -41,6 +41,7 @@ fn a_server_that_is_to_stop_before_it_has_begun_ends() {
             key,
             stop: Arc::new(Notify::new()),
             abilities: Abilities::default(),
+            binary: String::new(),
         };
         let hooks = Arc::new(Hooks::new(Arc::clone(&service), setup).expect("a door"));
         let socket = serve_socket(hooks, &home.path().join("run/socket")).expect("a socket");

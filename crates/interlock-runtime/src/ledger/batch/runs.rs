@@ -210,7 +210,7 @@ impl Batch<'_> {
             RunChange::Start { workflow, run_id, session, ground, by } => {
                 match started(&workflow, run_id, session, &ground, by) {
                     Ok(body) => (body, Some(workflow)),
-                    Err(why) => return Ok(self.unstarted(why)),
+                    Err(why) => return Ok(self.unstarted(&why)),
                 }
             }
             RunChange::StartRegistered { workflow, run_id, session, ground, by } => {
@@ -219,7 +219,7 @@ impl Batch<'_> {
                 };
                 match started(&workflow, run_id, session, &ground, by) {
                     Ok(body) => (body, Some(workflow)),
-                    Err(why) => return Ok(self.unstarted(why)),
+                    Err(why) => return Ok(self.unstarted(&why)),
                 }
             }
             RunChange::Steer(steered) => {
@@ -282,7 +282,7 @@ impl Batch<'_> {
         Ok(answer)
     }
 
-    fn unstarted(&self, why: Unstarted) -> Answer {
+    fn unstarted(&self, why: &Unstarted) -> Answer {
         match why {
             Unstarted::NoRunner => Answer::Refused(Code::ConfigInvalid),
             Unstarted::Unlooked => Answer::NeedsEvidence(Arc::clone(&self.state.bundle)),
