@@ -296,3 +296,44 @@ fn settings_may_not_take_the_prefix_away() {
     assert_eq!(changed("user_settings", &settings, &agent.prefix).status.code(), Some(2));
     assert_eq!(changed("project_settings", &project, &agent.prefix).status.code(), Some(2), "nothing else holds it");
 }
+
+/// Cursor lets nothing be rewritten: a line that only hands its command to the runner is the call of that command.
+#[test]
+fn a_line_of_cursor_hands_its_command_to_the_runner_by_itself() {
+    let agent = Agent::new("cursor");
+    if !holds(&agent.home) {
+        return;
+    }
+    let asks = |line: &str, call_id: &str| {
+        let cwd = quote(path(&agent.home.repo()));
+        let event = format!(
+            r#"{{"conversation_id":"c","generation_id":"g","model":"m","hook_event_name":"preToolUse","cursor_version":"2.4.1","workspace_roots":[{cwd}],"user_email":null,"transcript_path":null,"tool_name":"Shell","tool_input":{{"command":{},"working_directory":{cwd}}},"tool_use_id":{},"cwd":{cwd},"agent_message":"m"}}"#,
+            quote(line),
+            quote(call_id)
+        );
+        let output = agent.home.feed(agent.home.command(PROGRAM, &["hook", "cursor"]), event.as_bytes());
+        (output.status.code(), text(&output.stderr).to_owned())
+    };
+    assert_eq!(asks("ls", "one").0, Some(0));
+    agent.home.enforce();
+    let (code, said) = asks("sh made.sh", "two");
+    let by_hand = format!("{PROGRAM} exec -- sh made.sh");
+    assert!(code == Some(2) && said.contains(&format!("run `{by_hand}`, alone")), "{said}");
+    // A script that is judged, found by line and directory, and held.
+    agent.home.write("repo/made.sh", "echo in > made; echo out > /etc/made; exit 4\n");
+    assert_eq!(asks(&by_hand, "three"), (Some(0), String::new()));
+    let started = agent.home.run(&["exec", "--", "sh", "made.sh"]);
+    assert_eq!(started.status.code(), Some(4), "{}", text(&started.stderr));
+    assert!(agent.made("made").exists() && !Path::new("/etc/made").exists());
+    let activity = agent.home.run(&["audit", "verify"]);
+    assert!(activity.status.success(), "{}", text(&activity.stdout));
+    // Options, patterns and more than one command are no such line.
+    for line in [
+        format!("{PROGRAM} exec --profile build -- sh made.sh"),
+        format!("{PROGRAM} exec -- sh *.sh"),
+        format!("{by_hand}; ls"),
+        format!("{by_hand} > out"),
+    ] {
+        assert_eq!(asks(&line, &line).0, Some(2), "{line}");
+    }
+}

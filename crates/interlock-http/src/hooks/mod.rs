@@ -187,7 +187,8 @@ impl Hooks {
         let Kind::BeforeTool { call, .. } = &event.kind else { return None };
         let [line] = call.intent.commands.as_slice() else { return None };
         let effects = ruled.evidence.as_ref().and_then(|evidence| Some(&evidence.call.as_ref()?.effects));
-        let is_open = effects.is_some_and(|effects| effects.contains(&Effect::Unknown));
+        let is_open = effects.is_some_and(|effects| effects.contains(&Effect::Unknown))
+            && ruled.ruling.decision == Decision::Pending;
         let may_help = event.host.rewrites() == Rewriting::None && self.abilities.hold() && !self.is_by_hand(call);
         if !is_open || !may_help {
             return None;
