@@ -273,7 +273,8 @@ class Walk:
             os.remove(self.binary)
         if script is not None:
             with open(self.binary, "w", encoding="utf-8") as file:
-                file.write("#!/bin/sh\ncat > /dev/null\n" + script)
+                # Only hooks are given something to read.
+                file.write('#!/bin/sh\n[ "$1" = hook ] && cat > /dev/null\n' + script)
             os.chmod(self.binary, 0o700)
 
     def failing_hook(self):

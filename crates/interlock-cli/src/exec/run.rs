@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, parent_id};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -18,7 +19,7 @@ use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
 use super::{NOT_FOUND, NOT_RUN, NotRun};
-use crate::daemon::{Daemon, RUN};
+use crate::daemon::{Daemon, RUN, SOCKET};
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -36,6 +37,9 @@ pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Res
         Some(fingerprint) => daemon.pinned(fingerprint),
         None => daemon,
     };
+    if is_shut_in(home) {
+        return Err(NotRun::new(Code::ContainRecord, SHUT_IN));
+    }
     let started = start(&daemon, &asked.start)?;
     let environment = environment(&started);
     if started.bound.is_none() && started.exec_id.is_empty() {
@@ -186,6 +190,16 @@ fn owner(program: &Program) -> u32 {
 fn say(line: &str) {
     // Whether anybody reads it changes nothing.
     let _ = writeln!(io::stderr().lock(), "interlock: {}", visible(line));
+}
+
+/// What to do where a host's own sandbox is around this.
+const SHUT_IN: &str = "a sandbox of the host's own keeps the runner from the daemon: start Codex with `--sandbox \
+    danger-full-access`, and Interlock contains its command lines";
+
+/// Whether the kernel keeps this process from the daemon's socket: waiting would not help.
+fn is_shut_in(home: &Path) -> bool {
+    let reached = UnixStream::connect(home.join(SOCKET));
+    reached.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
 /// Asks whether it may start. It is on record then.
