@@ -196,8 +196,12 @@ fn has_own_strategy(arguments: &[Argument]) -> bool {
     let is_own = |value: Option<&str>| value.is_none_or(|value| !STRATEGIES.contains(&value));
     while let Some(argument) = words.next() {
         let text = argument.known_text().unwrap_or(argument.prefix());
-        if text == "--" {
+        if argument.known_text() == Some("--") {
             return false;
+        }
+        // `--"$x"`, `--stra"$x"`: it may go on so.
+        if argument.known_text().is_none() && text.starts_with('-') && "--strategy".starts_with(text) {
+            return true;
         }
         let (option, attached) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
         let is_long = option.len() > 5 && "--strategy".starts_with(option);
