@@ -80,6 +80,12 @@ class Walk:
         self.binary = shutil.copy(program, os.path.join(directory, "bin", "interlock"))
         self.home = Home(self.binary, os.path.join(directory, "home"))
         self.home.environment |= {"HOME": user, "INTERLOCK_HOME": self.home.path}
+        # Codex is started without its own sandbox here, from within which no runner would reach the daemon.
+        bundle = os.path.join(self.home.path, "data", "bundle")
+        for directory in (self.home.path, os.path.dirname(bundle), bundle):
+            os.mkdir(directory, 0o700)
+        with open(os.path.join(bundle, "interlock.toml"), "w", encoding="utf-8") as file:
+            file.write("codex_unsandboxed = true\n")
         self.model = Model()
         self.host = kind(programs, user, project, self.model)
         self.check = checks

@@ -28,6 +28,10 @@ impl Agent {
         let home = Home::new();
         let output = home.run(&["install", host, "--yes"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
+        // Of Codex only an operator knows whether it has a sandbox of its own.
+        let bundle = home.home().join("data/bundle");
+        fs::create_dir_all(&bundle).expect("made");
+        fs::write(bundle.join("interlock.toml"), "codex_unsandboxed = true\n").expect("written");
         let prefix = shell_prefix(path(&home.home()));
         Agent { home, prefix }
     }
@@ -223,7 +227,7 @@ fn lines_of_codex_and_gemini_cli_go_through_the_script() {
     for host in ["codex", "gemini"] {
         let agent = Agent::new(host);
         // Observed, a line of Codex stays as it is: its sandbox may keep the runner from the daemon.
-        assert_eq!(agent.asks(host, "ls").expect("it is let run").is_none(), host == "codex");
+        assert!(agent.asks(host, "ls").expect("it is let run").is_some(), "{host}");
         agent.home.enforce();
         if !holds(&agent.home) {
             return;
@@ -349,4 +353,15 @@ fn a_line_of_cursor_hands_its_command_to_the_runner_by_itself() {
     ] {
         assert_eq!(asks(&line, &line).0, Some(2), "{line}");
     }
+}
+
+/// Inside a sandbox of Codex's own no runner reaches the daemon: unless an operator says that it has none, its lines run as
+/// without one.
+#[test]
+fn lines_of_codex_carry_no_ticket_unless_it_has_no_sandbox() {
+    let agent = Agent::new("codex");
+    fs::write(agent.home.home().join("data/bundle/interlock.toml"), "").expect("written");
+    assert_eq!(agent.asks("codex", "ls"), Ok(None));
+    agent.home.enforce();
+    assert_eq!(agent.asks("codex", "ls -l"), Ok(None));
 }

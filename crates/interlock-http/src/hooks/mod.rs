@@ -161,8 +161,12 @@ impl Hooks {
                 let is_ours = prefix.is_some_and(|prefix| self.is_own_prefix(prefix));
                 is_ours.then_some(RunnerGround { abilities, advisory: false })
             }
-            Rewriting::Advisory => (self.script().is_file() && may_carry(event.host, call))
-                .then_some(RunnerGround { abilities, advisory: true }),
+            Rewriting::Advisory => {
+                // From within the sandbox of Codex no runner reaches this server, and no event tells whether there is one.
+                let is_cut_off = event.host == Host::Codex && !self.service.gate.bundle().codex_unsandboxed();
+                let is_there = self.script().is_file() && may_carry(event.host, call) && !is_cut_off;
+                is_there.then_some(RunnerGround { abilities, advisory: true })
+            }
             // The line itself hands the command to the runner, and nothing else is in it.
             Rewriting::None => self.is_by_hand(call).then_some(RunnerGround { abilities, advisory: false }),
         }
@@ -318,13 +322,6 @@ impl Hooks {
             let script = self.script().to_string_lossy().into_owned();
             let ticket = answer.ticket.as_ref().filter(|_| event.host.rewrites() != Rewriting::None);
             let rewrite = |ticket: &String| Reply::Rewrite { ticket: ticket.clone(), script };
-<<<<<<< HEAD
-=======
-            // From within the sandbox of Codex no runner reaches this server, and nothing tells whether there is one: what
-            // is only observed must not be kept from running by that.
-            let is_cut_off = event.host == Host::Codex && self.door.mode(place)? == Mode::Observe;
-            let ticket = answer.ticket.as_ref().filter(|_| !is_cut_off);
->>>>>>> hostside
             return Ok(ticket.map_or(Reply::Pass { context: None }, rewrite));
         }
         let CallAnswer { ruled, is_own, .. } = answer;
