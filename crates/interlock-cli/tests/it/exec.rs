@@ -1,6 +1,7 @@
 //! `interlock exec` as people and hosts run it: what was judged runs, once and where it was judged, and nothing else does.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,13 +26,18 @@ struct Agent {
 
 impl Agent {
     fn new(host: &str) -> Agent {
+        // Of Codex only an operator knows whether it has a sandbox of its own.
+        Agent::under(host, "codex_unsandboxed = true\n")
+    }
+
+    /// The same under a bundle.
+    fn under(host: &str, settings: &str) -> Agent {
         let home = Home::new();
+        let bundle = home.home().join("data/bundle");
+        DirBuilder::new().recursive(true).mode(0o700).create(&bundle).expect("made");
+        fs::write(bundle.join("interlock.toml"), settings).expect("written");
         let output = home.run(&["install", host, "--yes"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
-        // Of Codex only an operator knows whether it has a sandbox of its own.
-        let bundle = home.home().join("data/bundle");
-        fs::create_dir_all(&bundle).expect("made");
-        fs::write(bundle.join("interlock.toml"), "codex_unsandboxed = true\n").expect("written");
         let prefix = shell_prefix(path(&home.home()));
         Agent { home, prefix }
     }
@@ -226,7 +232,6 @@ fn in_bash(agent: &Agent, host: &str, carried: &str) -> Output {
 fn lines_of_codex_and_gemini_cli_go_through_the_script() {
     for host in ["codex", "gemini"] {
         let agent = Agent::new(host);
-        // Observed, a line of Codex stays as it is: its sandbox may keep the runner from the daemon.
         assert!(agent.asks(host, "ls").expect("it is let run").is_some(), "{host}");
         agent.home.enforce();
         if !holds(&agent.home) {
@@ -359,8 +364,7 @@ fn a_line_of_cursor_hands_its_command_to_the_runner_by_itself() {
 /// without one.
 #[test]
 fn lines_of_codex_carry_no_ticket_unless_it_has_no_sandbox() {
-    let agent = Agent::new("codex");
-    fs::write(agent.home.home().join("data/bundle/interlock.toml"), "").expect("written");
+    let agent = Agent::under("codex", "");
     assert_eq!(agent.asks("codex", "ls"), Ok(None));
     agent.home.enforce();
     assert_eq!(agent.asks("codex", "ls -l"), Ok(None));

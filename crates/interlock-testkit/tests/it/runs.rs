@@ -136,7 +136,10 @@ impl Fixture {
         let workflow = workflow(text);
         *self.flow.lock().expect("a lock") = Some(Arc::clone(&workflow));
         let (run_id, session) = ("run_0123456789abcdef0123456789abcdef".to_owned(), session.map(str::to_owned));
-        let started = self.change(RunChange::Start { workflow, run_id, session, ground: ground(), by: ann() });
+        // Somebody looked at every fact that it has, and no script is behind any.
+        let mut ground = ground();
+        ground.scripts.extend(workflow.facts().iter().map(|fact| (fact.command.clone(), None)));
+        let started = self.change(RunChange::Start { workflow, run_id, session, ground, by: ann() });
         assert!(matches!(started, Answer::Recorded(_)), "{started:?}");
     }
 
