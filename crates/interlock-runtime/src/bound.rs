@@ -66,7 +66,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     }
     // A line that is understood reads what it names, and the rules were asked about that.
     let covers = match ground.user_home.filter(|_| is_unknown) {
-        Some(home) => cover_of(home, profile, ground, &project, &hidden),
+        Some(home) => cover_of(home, profile, ground, &project, &hidden)?,
         None => None,
     };
     let reach = if profile.connect.is_empty() { Reach::Nothing } else { Reach::Hosts(profile.connect.clone()) };
@@ -224,15 +224,15 @@ fn cover_of(
     ground: &BoundGround<'_>,
     project: &Path,
     hidden: &BTreeSet<PathBuf>,
-) -> Option<Cover> {
-    let home = fs::canonicalize(home).ok()?;
+) -> io::Result<Option<Cover>> {
+    let home = fs::canonicalize(home)?;
     // A home directory that is the project, or in it, is the project's to show.
     if home.starts_with(project) || home == Path::new("/") {
-        return None;
+        return Ok(None);
     }
     let is_dotted = |name: &OsStr| name.as_encoded_bytes().first() == Some(&b'.');
     let named = |name: &OsStr| name.to_str().is_some_and(|name| VISIBLE_IN_HOME.contains(&name));
-    let entries = fs::read_dir(&home).ok()?.filter_map(Result::ok);
+    let entries = fs::read_dir(&home)?.filter_map(Result::ok);
     let mut visible: BTreeSet<PathBuf> = entries
         .filter(|entry| is_dotted(&entry.file_name()) || named(&entry.file_name()))
         .map(|entry| entry.path())
@@ -246,8 +246,9 @@ fn cover_of(
     // What lies in one that is there is there with it.
     let all: Vec<PathBuf> = visible.into_iter().collect();
     let outer = |path: &&PathBuf| !all.iter().any(|other| other != *path && path.starts_with(other));
-    let visible = texts(all.iter().filter(outer).cloned()).ok()?;
-    Some(Cover { directory: home.to_str()?.to_owned(), visible })
+    let visible = texts(all.iter().filter(outer).cloned())?;
+    let directory = home.to_str().ok_or_else(|| io::Error::other("the home directory is not text"))?.to_owned();
+    Ok(Some(Cover { directory, visible }))
 }
 
 /// What a line names where otherwise nothing is: among temporary files, which are a session's own, and in the home

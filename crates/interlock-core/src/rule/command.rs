@@ -27,6 +27,43 @@ pub fn shell_quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// The words of a line that is quoted as [`shell_quoted`] quotes, one blank between them; nothing if it is written in any
+/// other way. So no shell reads it differently.
+///
+/// ```
+/// use interlock_core::rule::shell_words;
+///
+/// assert_eq!(shell_words("make 'a b' 'it'\\''s'"), Some(vec!["make".to_owned(), "a b".to_owned(), "it's".to_owned()]));
+/// assert_eq!(shell_words("ls *.rs"), None);
+/// assert_eq!(shell_words("a; b"), None);
+/// ```
+pub fn shell_words(line: &str) -> Option<Vec<String>> {
+    let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
+    let mut rest = line.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            ' ' => words.extend(word.take()),
+            '\'' => {
+                let inner = word.get_or_insert_default();
+                loop {
+                    match rest.next()? {
+                        '\'' => break,
+                        quoted => inner.push(quoted),
+                    }
+                }
+            }
+            '\\' => match rest.next()? {
+                '\'' => word.get_or_insert_default().push('\''),
+                _ => return None,
+            },
+            plain => word.get_or_insert_default().push(plain),
+        }
+    }
+    words.extend(word);
+    let quoted: Vec<String> = words.iter().map(|word| shell_quoted(word)).collect();
+    (quoted.join(" ") == line).then_some(words)
+}
+
 /// The most words a pattern may have.
 const WORDS_MAX: usize = 64;
 

@@ -34,7 +34,7 @@ pub(crate) use subject::Language;
 
 pub use by_pattern::{names_ordinary_files, secret_by_pattern};
 pub use call::{CallHost, CallPath, CallSubject};
-pub use command::{CommandLine, CommandPattern, shell_quoted};
+pub use command::{CommandLine, CommandPattern, shell_quoted, shell_words};
 pub use guarded::{SELF_RULE, is_shipped};
 pub use pattern::ShellPattern;
 pub use subject::hosts_in;

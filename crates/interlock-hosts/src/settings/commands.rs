@@ -1,6 +1,7 @@
 //! The commands of ours that a settings file has: what a host would run, to the letter.
 
 use interlock_core::json::Json;
+use interlock_core::rule::shell_words;
 
 use super::entries::is_hook;
 use super::{Part, Place, Problem, surgery};
@@ -42,7 +43,7 @@ impl HookCommand {
         let words = match self {
             HookCommand::Words(words) => words,
             HookCommand::Line(line) => {
-                split = split_words(line)?;
+                split = shell_words(line)?;
                 &split
             }
         };
@@ -104,37 +105,6 @@ fn command(handler: &Json) -> Option<HookCommand> {
     })
 }
 
-/// The words of a line that is quoted as we quote: plain, or in single quotes with `'\''` for one. Nothing else is read.
-fn split_words(line: &str) -> Option<Vec<String>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut rest = line.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            ' ' => words.extend(word.take()),
-            '\'' => {
-                let inner = word.get_or_insert_default();
-                loop {
-                    match rest.next()? {
-                        '\'' => break,
-                        quoted => inner.push(quoted),
-                    }
-                }
-            }
-            '\\' => match rest.next()? {
-                '\'' => word.get_or_insert_default().push('\''),
-                _ => return None,
-            },
-            plain if plain.is_ascii_alphanumeric() || "-_./:@%+=,".contains(plain) => {
-                word.get_or_insert_default().push(plain);
-            }
-            _ => return None,
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::{Scope, Wanted, install, places};
@@ -175,12 +145,12 @@ mod tests {
         for words in [vec!["a", "b c", "it's", "'", ""], vec!["$x", "\\", "`", "\"\""], vec!["plain"]] {
             let line = words.iter().map(|word| shell_quoted(word)).collect::<Vec<_>>().join(" ");
             assert_eq!(
-                split_words(&line).as_deref(),
+                shell_words(&line).as_deref(),
                 Some(words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>().as_slice())
             );
         }
         for line in ["a \"b\"", "a $b", "'open", "a\\b", "a;b", "a\tb"] {
-            assert_eq!(split_words(line), None, "{line}");
+            assert_eq!(shell_words(line), None, "{line}");
         }
     }
 }

@@ -5,7 +5,7 @@ use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
 use interlock_core::places::is_within;
-use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted};
+use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
 
 use super::Seen;
 
@@ -109,36 +109,7 @@ fn rules_are_silent(bundle: &Bundle, subject: &CallSubject<'_>) -> bool {
 /// in another way.
 pub fn inner_line(line: &str, binary: &str) -> Option<String> {
     let inner = line.trim().strip_prefix(&format!("{} exec -- ", shell_quoted(binary)))?;
-    let words = plain_words(inner)?;
-    let quoted: Vec<String> = words.iter().map(|word| shell_quoted(word)).collect();
-    (quoted.join(" ") == inner && !words.is_empty()).then(|| inner.to_owned())
-}
-
-/// The words of a line in which nothing but single quotes and blanks means anything.
-fn plain_words(line: &str) -> Option<Vec<String>> {
-    let (mut words, mut word): (Vec<String>, Option<String>) = (Vec::new(), None);
-    let mut rest = line.chars();
-    while let Some(character) = rest.next() {
-        match character {
-            ' ' => words.extend(word.take()),
-            '\'' => {
-                let inner = word.get_or_insert_default();
-                loop {
-                    match rest.next()? {
-                        '\'' => break,
-                        quoted => inner.push(quoted),
-                    }
-                }
-            }
-            '\\' => match rest.next()? {
-                '\'' => word.get_or_insert_default().push('\''),
-                _ => return None,
-            },
-            plain => word.get_or_insert_default().push(plain),
-        }
-    }
-    words.extend(word);
-    Some(words)
+    shell_words(inner).filter(|words| !words.is_empty()).map(|_| inner.to_owned())
 }
 
 /// Whether a host is this machine itself: inside a bound, the session's own loopback.
