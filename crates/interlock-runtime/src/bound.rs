@@ -51,16 +51,18 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     let is_unknown = ground.effects.contains(&Effect::Unknown);
     let mut hidden: BTreeSet<PathBuf> = ground.own.iter().map(PathBuf::from).collect();
     if let Some(home) = ground.user_home {
-        hidden.extend(guarded_in(home, Concern::Secret));
+        hidden.extend(guarded_in(home, Concern::Secret)?);
     }
     // Processes, what they leave while the machine runs, and temporary files are another's there anyway.
     let is_masked = |rest: &&str| ["proc/", "run/", "var/run/", "tmp/"].iter().any(|mask| rest.starts_with(mask));
     let anchored = fixed_places(Concern::Secret).filter_map(|pattern| pattern.strip_prefix('/'));
-    hidden.extend(anchored.filter(|rest| !is_masked(rest)).flat_map(in_root));
+    for rest in anchored.filter(|rest| !is_masked(rest)) {
+        hidden.extend(expanded(Path::new("/"), rest)?);
+    }
     hidden.extend(secrets_in(&project)?);
     let write: Vec<PathBuf> =
         profile.write.iter().filter_map(|place| placed(place, &project, ground.user_home)).collect();
-    let locked = if write.is_empty() { BTreeSet::new() } else { locked_in(&project, is_unknown) };
+    let locked = if write.is_empty() { BTreeSet::new() } else { locked_in(&project, is_unknown)? };
     if hidden.len() > PLACES_MAX || locked.len() > PLACES_MAX {
         return Err(io::Error::other("there are too many guarded places"));
     }
@@ -110,11 +112,14 @@ fn placed(place: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
     Some(if place == "." { project.to_owned() } else { project.join(place) })
 }
 
-/// The places beneath a directory that are guarded wherever they lie, as far as they are there: one level of patterns.
-fn guarded_in(directory: &Path, concern: Concern) -> BTreeSet<PathBuf> {
+/// The places beneath a directory that are guarded wherever they lie, as far as they are there: one level of patterns. Of a
+/// directory that cannot be listed nobody can tell.
+fn guarded_in(directory: &Path, concern: Concern) -> io::Result<BTreeSet<PathBuf>> {
     // The table is in lower case, and names on the disk may not be.
-    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
-    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        names.extend(entry?.file_name().into_string().ok());
+    }
     let rests = fixed_places(concern).filter_map(|pattern| pattern.strip_prefix("**/"));
     let spelt = |rest: &str| -> Vec<String> {
         let (first, more) = rest.split_once('/').map_or((rest, None), |(first, more)| (first, Some(more)));
@@ -124,30 +129,28 @@ fn guarded_in(directory: &Path, concern: Concern) -> BTreeSet<PathBuf> {
         let same = names.iter().filter(|name| name.to_lowercase() == first);
         same.map(|name| more.map_or_else(|| name.clone(), |more| format!("{name}/{more}"))).collect()
     };
-    rests.flat_map(spelt).flat_map(|rest| expanded(directory, &rest)).collect()
-}
-
-fn in_root(rest: &'static str) -> Vec<PathBuf> {
-    expanded(Path::new("/"), rest)
+    let mut found = BTreeSet::new();
+    for rest in rests.flat_map(spelt) {
+        found.extend(expanded(directory, &rest)?);
+    }
+    Ok(found)
 }
 
 /// What of a pattern is there, beneath a directory.
-fn expanded(directory: &Path, rest: &str) -> Vec<PathBuf> {
+fn expanded(directory: &Path, rest: &str) -> io::Result<Vec<PathBuf>> {
     let rest = rest.strip_suffix("/**").unwrap_or(rest);
-    let Some(directory) = directory.to_str() else { return Vec::new() };
+    let directory = directory.to_str().ok_or_else(|| io::Error::other("a directory is not text"))?;
     if !rest.contains('*') {
         let path = Path::new(directory).join(rest);
-        return path.symlink_metadata().is_ok().then_some(path).into_iter().collect();
+        return Ok(path.symlink_metadata().is_ok().then_some(path).into_iter().collect());
     }
     let base = Base { cwd: directory, home: None, missing: Missing::Plain };
     let found = paths::expand(rest, base).found;
-    found
-        .into_iter()
-        .filter_map(|found| match found {
-            Resolved::Known(path) => Some(PathBuf::from(path)),
-            Resolved::Unresolvable => None,
-        })
-        .collect()
+    let known = |found| match found {
+        Resolved::Known(path) => Ok(PathBuf::from(path)),
+        Resolved::Unresolvable => Err(io::Error::other("there are too many guarded places to tell")),
+    };
+    found.into_iter().map(known).collect()
 }
 
 /// Files of a project that have the name of a secret. What is committed is none: whoever has the project has it.
@@ -197,9 +200,9 @@ fn armed() -> Vec<String> {
 }
 
 /// Places of a project that run later, as far as they are there. Of a line that nobody understood, all of git's.
-fn locked_in(project: &Path, is_unknown: bool) -> BTreeSet<PathBuf> {
-    let mut locked = guarded_in(project, Concern::RunsLater);
-    locked.extend(guarded_in(project, Concern::Own));
+fn locked_in(project: &Path, is_unknown: bool) -> io::Result<BTreeSet<PathBuf>> {
+    let mut locked = guarded_in(project, Concern::RunsLater)?;
+    locked.extend(guarded_in(project, Concern::Own)?);
     let git = project.join(".git");
     // What packages put there is made anew with them.
     let is_made_anew = |path: &PathBuf| {
@@ -213,7 +216,7 @@ fn locked_in(project: &Path, is_unknown: bool) -> BTreeSet<PathBuf> {
         let runs = ["hooks", "config", "config.worktree", "info/attributes"].map(|name| git.join(name));
         locked.extend(runs.into_iter().filter(|path| path.symlink_metadata().is_ok()));
     }
-    locked
+    Ok(locked)
 }
 
 /// What of the home directory is there for code that nobody understood: hidden entries that are no secrets, directories
@@ -309,5 +312,17 @@ mod tests {
         let places = ["/a/.codex", "/a/.codex/config.toml", "/a/.codex-other", "/a/.codex/b/c", "/a/b"];
         let kept = outermost(places.iter().map(PathBuf::from).collect());
         assert_eq!(kept, ["/a/.codex", "/a/.codex-other", "/a/b"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_listed_is_no_bound() {
+        let missing = std::env::temp_dir().join(format!("interlock-bound-{}", std::process::id()));
+        assert!(guarded_in(&missing, Concern::Secret).is_err());
+        assert!(locked_in(&missing, true).is_err());
+        fs::create_dir_all(missing.join(".ssh")).expect("made");
+        fs::write(missing.join("Server.pem"), "").expect("written");
+        let found = guarded_in(&missing, Concern::Secret).expect("listed");
+        assert!(found.contains(&missing.join(".ssh")) && found.contains(&missing.join("Server.pem")), "{found:?}");
+        fs::remove_dir_all(&missing).expect("removed");
     }
 }
