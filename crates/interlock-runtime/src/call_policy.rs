@@ -30,7 +30,7 @@ mod repositories;
 pub(crate) mod selected;
 mod unread_fields;
 
-pub use containable::{RunnerGround, TEMPORARY, inner_line};
+pub use containable::{RunnerGround, TEMPORARY, inner_line, profile_of};
 use place::Places;
 
 /// The version of this policy. Rises when a call could be judged differently, or its certificate is written differently.

@@ -76,6 +76,13 @@ impl CommandSet {
         let tail = if self.open { " \"$@\"" } else { "" };
         vec![bare.replace('*', ""), format!("{filled}{tail}")]
     }
+
+    /// The command by its own name, without and with further words.
+    pub fn spellings(&self) -> Vec<String> {
+        let bare = self.words.join(" ").replace('*', "");
+        let longer = self.open.then(|| format!("{bare} \"$@\""));
+        [bare].into_iter().chain(longer).collect()
+    }
 }
 
 /// Whether some word matches both, where `*` is any part of it.

@@ -3,6 +3,7 @@
 //! This is about all calls there could be, not about one: a pattern passes if some call that matches it does.
 
 use interlock_core::call::Family;
+use interlock_core::contain::Profile;
 use interlock_core::workflow::{AfterFinal, CommandJudge, Reach, State, StateKind, ToolPattern, Workflow};
 
 use super::command_set::CommandSet;
@@ -20,6 +21,8 @@ pub enum Opaque {
     AnyTool,
     /// A command of `allowed_commands` that runs unknown code.
     Command(String),
+    /// A command of `allowed_commands` that runs unknown code, and the profile that holds it but lets it do this.
+    HeldCommand(String, String),
     /// A tool that is no family known here: a host may use the name for anything.
     Tool(String),
     /// A tool of an MCP server: what the server does with a call is not known here.
@@ -68,9 +71,12 @@ impl<'a> Permits<'a> {
         match self.shell_lines() {
             ShellLines::None | ShellLines::ReadOnly => {}
             ShellLines::All => found.push(Opaque::AnyCommand),
-            ShellLines::Listed(listed) => {
-                let unknown = listed.iter().filter(|line| self.reach(&CommandSet::listed(line)) == Reach::Anything);
-                found.extend(unknown.cloned().map(Opaque::Command));
+            ShellLines::Listed(_) => {
+                let free = self.unknown_code().filter(|line| self.kept_off_by(line, target).is_none());
+                found.extend(free.map(|line| match self.held_to(line) {
+                    Some(profile) => Opaque::HeldCommand(line.clone(), profile.name.clone()),
+                    None => Opaque::Command(line.clone()),
+                }));
             }
         }
         match &self.state.allowed_tools {
@@ -84,6 +90,48 @@ impl<'a> Permits<'a> {
         found.sort();
         found.dedup();
         found
+    }
+
+    /// The commands of `allowed_commands` that run unknown code, and the profiles that keep it from what is asked about.
+    pub(crate) fn kept_off(&self, target: &Target) -> Vec<(&'a String, &'a Profile)> {
+        self.unknown_code().filter_map(|line| Some((line, self.kept_off_by(line, target)?))).collect()
+    }
+
+    fn unknown_code(&self) -> impl Iterator<Item = &'a String> {
+        let listed = match self.shell_lines() {
+            ShellLines::Listed(listed) => listed,
+            ShellLines::None | ShellLines::ReadOnly | ShellLines::All => &[],
+        };
+        listed.iter().filter(|line| self.reach(&CommandSet::listed(line)) == Reach::Anything)
+    }
+
+    /// The profile that keeps the unknown code of a listed command from what is asked about, if one does.
+    fn kept_off_by(&self, line: &str, target: &Target) -> Option<&'a Profile> {
+        self.held_to(line).filter(|profile| self.is_beyond(target, profile))
+    }
+
+    /// The profile that a listed command is held to, if it is the same however the command is spelt.
+    fn held_to(&self, line: &str) -> Option<&'a Profile> {
+        let samples = CommandSet::listed(line).samples();
+        let mut held = samples.iter().map(|sample| self.judge.held_to(sample));
+        let first = held.next()??;
+        held.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Whether what is asked about comes to nothing in a profile. What is done in the project, unknown code can do there.
+    fn is_beyond(&self, target: &Target, profile: &Profile) -> bool {
+        let (reaches, writes) = (!profile.connect.is_empty(), !profile.write.is_empty());
+        match target {
+            Target::Command(asked) => {
+                !reaches && asked.spellings().iter().all(|line| self.judge.speaks_with_others(line))
+            }
+            Target::Tool(tool) => match Family::parse(&tool.stem).filter(|_| !tool.open) {
+                Some(Family::WebFetch | Family::Agent) => !reaches,
+                Some(Family::Edit | Family::Write) => !writes,
+                Some(Family::Read | Family::Grep | Family::Glob | Family::Bash) => false,
+                None => !reaches && !writes,
+            },
+        }
     }
 
     /// Which shell lines pass.

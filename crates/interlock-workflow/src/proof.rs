@@ -5,6 +5,9 @@
 //! together with one flag are all there is to search, and the search is exact. What an operator does by hand (forcing a
 //! run into a state, setting facts) is no part of a run.
 
+use std::collections::BTreeSet;
+
+use interlock_core::contain::Profile;
 use interlock_core::workflow::{CommandJudge, Guard, StateId, Workflow};
 
 use super::permits::{Opaque, Permits};
@@ -168,10 +171,10 @@ impl<'a> Search<'a> {
             }
             return proof;
         }
-        let mut except = Vec::new();
-        for place in &places {
-            let opaque = permits(place).map_or_else(Vec::new, |permits| permits.opaque(target));
-            except.extend(opaque.into_iter().map(|what| (self.ways.name(place.0).to_owned(), what)));
+        let (mut except, mut held) = (Vec::new(), BTreeSet::new());
+        for (place, permits) in places.iter().filter_map(|place| Some((place, permits(place)?))) {
+            except.extend(permits.opaque(target).into_iter().map(|what| (self.ways.name(place.0).to_owned(), what)));
+            held.extend(permits.kept_off(target).into_iter().map(|(line, profile)| held_line(line, profile)));
         }
         // A state can be there twice, with the flag up and down.
         except.sort();
@@ -180,6 +183,7 @@ impl<'a> Search<'a> {
         if !except.is_empty() {
             proof.answer = Answer::ProvenForCalls { except };
         }
+        proof.notes.extend(held);
         if matches!(target, Target::Command(_)) {
             proof.notes.push("command lines that only read pass wherever `Bash` does, and are not counted".to_owned());
         }
@@ -270,6 +274,12 @@ impl<'a> Search<'a> {
         let answer = Answer::Broken { path, state: self.ways.name(place.0).to_owned(), if_honest: false };
         Proof { answer, notes: Vec::new() }
     }
+}
+
+/// What a proof takes for granted about unknown code.
+fn held_line(line: &str, profile: &Profile) -> String {
+    let (name, digest) = (&profile.name, profile.digest());
+    format!("`{line}` is unknown code, held to the profile `{name}` ({digest}) where a runner runs it")
 }
 
 impl Answer {

@@ -2,15 +2,21 @@
 
 use std::fmt::Write;
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use interlock_core::bundle::Bundle;
+use interlock_core::contain::{Profile, Profiles};
 use interlock_core::json::quote;
 use interlock_core::visible;
-use interlock_core::workflow::Workflow;
+use interlock_core::workflow::{CommandJudge, Reach, Workflow};
+use interlock_runtime::call_policy::profile_of;
+use interlock_verifiers::shell::Setting;
 use interlock_workflow::{Answer, Opaque, PathStep, Proof, Property, prove};
 
 use super::{Source, judge};
 use crate::input::Inputs;
+use crate::serve::{Places, load_bundle};
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::{Fault, Outcome, print, snippet};
 
@@ -19,6 +25,7 @@ use crate::{Fault, Outcome, print, snippet};
   interlock workflow prove feature 'Write only after approved'
   interlock workflow prove deploy.yaml 'never deploying before tests_passed' 'no Edit after review'
   interlock workflow prove deploy.yaml --calls 'Bash(git push*) only in releasing'
+  interlock workflow prove deploy.yaml --contained 'Bash(git push*) only after approved'
 
 Properties: TOOL only after approved | TOOL only after STATE | STATE only after STATE | never STATE before GUARD |
 TOOL only in STATE, STATE | never TOOL in STATE | no TOOL after STATE | always eventually final |
@@ -34,6 +41,12 @@ pub(crate) struct ProveArguments {
     /// Ask about the calls that Interlock judges only, not about what unknown code could do once it runs
     #[arg(long)]
     calls: bool,
+    /// Take it that a runner holds unknown code to the profile it would choose (see docs/runner.md)
+    #[arg(long, conflicts_with = "calls")]
+    contained: bool,
+    /// The bundle whose profiles those are [default: what is shipped]
+    #[arg(long, value_name = "DIR", requires = "contained")]
+    bundle: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -41,7 +54,9 @@ pub(crate) struct ProveArguments {
 
 pub(super) fn run(arguments: &ProveArguments) -> Result<Outcome, Fault> {
     let workflow = Source::read(&mut Inputs::default(), &arguments.file)?.load()?;
-    let judge = judge()?;
+    let setting = judge()?;
+    let contained = arguments.contained.then(|| Contained::load(&setting, arguments.bundle.as_deref())).transpose()?;
+    let judge: &dyn CommandJudge = contained.as_ref().map_or(&setting, |contained| contained);
     let mut properties = Vec::new();
     for text in &arguments.properties {
         properties.push(read(text, &workflow, arguments.json)?);
@@ -49,7 +64,7 @@ pub(super) fn run(arguments: &ProveArguments) -> Result<Outcome, Fault> {
     let mut failed = false;
     let mut rows = Vec::new();
     for property in &properties {
-        let proof = prove(&workflow, property, &judge);
+        let proof = prove(&workflow, property, judge);
         let holds = match &proof.answer {
             Answer::Proven | Answer::Bounded { .. } => true,
             Answer::ProvenForCalls { .. } => arguments.calls,
@@ -66,6 +81,39 @@ pub(super) fn run(arguments: &ProveArguments) -> Result<Outcome, Fault> {
         print(format!("{{\"properties\":[{}]}}\n", rows.join(",")).as_bytes())?;
     }
     Ok(if failed { Outcome::Refused } else { Outcome::Clean })
+}
+
+/// Reads command lines where a runner holds unknown code.
+struct Contained<'a> {
+    setting: &'a Setting,
+    profiles: Profiles,
+}
+
+impl Contained<'_> {
+    fn load<'a>(setting: &'a Setting, bundle: Option<&Path>) -> Result<Contained<'a>, Fault> {
+        let bundle = match bundle {
+            Some(_) => {
+                let loaded = load_bundle(bundle, &Places::find(None)?, &[]);
+                loaded.map_err(|fault| Fault::with_code(fault.code, fault.message))?.0
+            }
+            None => Bundle::built_in().map_err(|error| Fault::new(error.to_string()))?,
+        };
+        Ok(Contained { setting, profiles: bundle.profiles().clone() })
+    }
+}
+
+impl CommandJudge for Contained<'_> {
+    fn reach(&self, line: &str) -> Reach {
+        self.setting.reach(line)
+    }
+
+    fn speaks_with_others(&self, line: &str) -> bool {
+        self.setting.speaks_with_others(line)
+    }
+
+    fn held_to(&self, line: &str) -> Option<&Profile> {
+        self.profiles.get(profile_of(line, self.setting)?)
+    }
 }
 
 fn read(text: &str, workflow: &Workflow, json: bool) -> Result<Property, Fault> {
@@ -145,6 +193,9 @@ fn opaque(what: &Opaque) -> String {
         Opaque::AnyCommand => "every command line passes, and what it runs can do anything".to_owned(),
         Opaque::AnyTool => "every tool passes that is not refused by name, known here or not".to_owned(),
         Opaque::Command(line) => format!("the command `{line}` is unknown code and can run anything"),
+        Opaque::HeldCommand(line, profile) => {
+            format!("the command `{line}` is unknown code, and the profile `{profile}` does not keep it from that")
+        }
         Opaque::Tool(tool) => format!("the tool `{tool}` is no family known here: a host may call any tool so"),
         Opaque::Server(tool) => format!("the tool `{tool}` is a server's, and what that does with a call is not known"),
     }

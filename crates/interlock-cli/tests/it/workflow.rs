@@ -83,6 +83,34 @@ states:
 }
 
 #[test]
+fn a_proof_counts_on_profiles_only_as_far_as_they_hold() {
+    let text = b"id: held
+initial: work
+after_final: closed
+states:
+  work: {allowed_tools: [Read, Bash], allowed_commands: [./run.sh, npm test, docker run *], on: {DONE: done, GO: alone}}
+  alone: {allowed_tools: [Read, Bash], allowed_commands: [./run.sh, npm test], on: {DONE: done}}
+  done: {type: final}
+";
+    let properties = [
+        "never Bash(git push*) in alone",
+        "never WebFetch in alone",
+        "never Bash(git push*) in work",
+        "never Write in alone",
+        "never Bash(make deploy) in alone",
+        "never mcp__github__push in alone",
+    ];
+    let mut arguments = vec!["workflow", "prove", "-", "--contained"];
+    arguments.extend(properties);
+    check("workflow_prove_contained.txt", 1, &run_with_input(&arguments, text));
+    let bundle = tempfile::tempdir().expect("a directory");
+    let listed = "[contain.build]\nconnect = [\"packages.example.org\"]\n";
+    std::fs::write(bundle.path().join("interlock.toml"), listed).expect("written");
+    arguments.extend(["--bundle", bundle.path().to_str().expect("text")]);
+    check("workflow_prove_contained_bundle.txt", 1, &run_with_input(&arguments, text));
+}
+
+#[test]
 fn a_workflow_is_stepped_through_by_hand() {
     let input =
         b"tool Write\nREADY\n! git push\nTESTED\nobserve tests 0\nTESTED {\"data\": {\"note\": \"x\"}}\ntool Edit\n\

@@ -1,6 +1,7 @@
 //! What workflows ask of whoever reads command lines. The rules here know no commands: the verifier is handed in.
 
 use crate::call::Effect;
+use crate::contain::Profile;
 
 /// What a command line can do, as far as it can be told without running it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,6 +18,16 @@ pub enum Reach {
 pub trait CommandJudge {
     /// What a command line can do, at worst. `"$@"` and `${x}` in it stand for words that nobody knows.
     fn reach(&self, line: &str) -> Reach;
+
+    /// Whether a command line is about another machine: without a network it comes to nothing.
+    fn speaks_with_others(&self, _line: &str) -> bool {
+        false
+    }
+
+    /// What the unknown code of a command line is held to, where it is declared that something holds it.
+    fn held_to(&self, _line: &str) -> Option<&Profile> {
+        None
+    }
 }
 
 /// Who knows what a command line does, and whether a state's list covers it.

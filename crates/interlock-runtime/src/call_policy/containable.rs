@@ -7,6 +7,8 @@ use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
 use interlock_core::places::is_within;
 use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
 
+use interlock_verifiers::shell::{Setting, examine};
+
 use super::Seen;
 
 /// Directories for temporary files: inside a bound they are the session's own.
@@ -89,6 +91,18 @@ pub(super) fn bound_for(
         abilities: ground.abilities,
         advisory: ground.advisory,
     })
+}
+
+/// The profile that a runner holds the unknown code of a command line to, wherever it is run; none if it needs more than
+/// one gives.
+pub fn profile_of(line: &str, setting: &Setting) -> Option<&'static str> {
+    let (analysis, words) = examine(line, setting);
+    let mut commands = words.commands.iter().map(|command| command.words.as_slice());
+    let is_beyond = |words: &[Option<String>]| name_of(words).is_some_and(|name| BEYOND.contains(&name));
+    if analysis.causes.iter().any(|cause| cause.effect == Effect::Destructive) || commands.clone().any(is_beyond) {
+        return None;
+    }
+    Some(if commands.any(is_fetching) { BUILD } else { PROJECT })
 }
 
 /// Whether no rule of the operator is about what code that nobody understood might do: a bound keeps it from the places of

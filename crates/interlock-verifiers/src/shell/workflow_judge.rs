@@ -20,6 +20,10 @@ impl CommandJudge for Setting {
             Effect::Write | Effect::Network | Effect::Destructive => Reach::Known,
         }
     }
+
+    fn speaks_with_others(&self, line: &str) -> bool {
+        classify(line, self).causes.iter().any(|found| found.effect == Effect::Network)
+    }
 }
 
 impl LineJudge for Setting {
