@@ -19,13 +19,13 @@ const BEFORE: &str = "source /nowhere/snapshot.sh 2>/dev/null || true && { \\bui
     -- 'which'; } >/dev/null 2>&1 || true && ";
 
 /// A user with a host, installed.
-struct Agent {
-    home: Home,
+pub(crate) struct Agent {
+    pub(crate) home: Home,
     prefix: String,
 }
 
 impl Agent {
-    fn new(host: &str) -> Agent {
+    pub(crate) fn new(host: &str) -> Agent {
         // Of Codex only an operator knows whether it has a sandbox of its own.
         Agent::under(host, "codex_unsandboxed = true\n")
     }
@@ -64,7 +64,7 @@ impl Agent {
     }
 
     /// The text that the host is told to run in the place of a line.
-    fn rewritten(&self, host: &str, line: &str) -> String {
+    pub(crate) fn rewritten(&self, host: &str, line: &str) -> String {
         let answer = self.asks(host, line).expect("it is let run").expect("it is rewritten");
         let specific = &answer["hookSpecificOutput"];
         let input = if host == "gemini" { &specific["tool_input"] } else { &specific["updatedInput"] };
@@ -72,29 +72,35 @@ impl Agent {
     }
 
     /// Hands a text to the shell prefix, as Claude Code does, with a file for the directory it ends in.
-    fn prefixed(&self, carried: &str) -> (Output, Option<String>) {
+    pub(crate) fn prefixed(&self, carried: &str) -> (Output, Option<String>) {
         let file = self.home.file("claude-00aa-cwd");
-        let quoted = carried.replace('\'', "'\"'\"'");
-        let whole = format!("{BEFORE}eval '{quoted}' < /dev/null && pwd -P >| {}", path(&file));
-        let mut command = self.home.command(&self.prefix, &[&whole]);
-        let output = command.env("SHELL", "/bin/bash").output().expect("the prefix");
+        let output = self.handed(carried, &file).output().expect("the prefix");
         let ended_in = fs::read_to_string(&file).ok();
         let _ = fs::remove_file(&file);
         (output, ended_in)
     }
 
-    fn made(&self, name: &str) -> PathBuf {
+    /// The prefix as Claude Code starts it.
+    pub(crate) fn handed(&self, carried: &str, directory_file: &Path) -> Command {
+        let quoted = carried.replace('\'', "'\"'\"'");
+        let whole = format!("{BEFORE}eval '{quoted}' < /dev/null && pwd -P >| {}", path(directory_file));
+        let mut command = self.home.command(&self.prefix, &[&whole]);
+        command.env("SHELL", "/bin/bash");
+        command
+    }
+
+    pub(crate) fn made(&self, name: &str) -> PathBuf {
         self.home.repo().join(name)
     }
 
-    fn enforce(&self) {
+    pub(crate) fn enforce(&self) {
         // There is an agent once it has been heard of.
         let _ = self.asks("claude-code", "ls");
         self.home.enforce();
     }
 }
 
-fn refused(output: &Output, code: &str) {
+pub(crate) fn refused(output: &Output, code: &str) {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(126), "{said}");
     assert!(said.starts_with("interlock exec: ") && said.contains(code), "{said}");
@@ -103,7 +109,7 @@ fn refused(output: &Output, code: &str) {
 }
 
 /// Whether the kernel can hold anything here; where it cannot, nothing that has a bound runs.
-fn holds(home: &Home) -> bool {
+pub(crate) fn holds(home: &Home) -> bool {
     let probed = home.run(&["exec", "--probe"]);
     assert!(probed.status.success(), "{}", text(&probed.stderr));
     let told: Value = serde_json::from_str(text(&probed.stdout)).expect("JSON");

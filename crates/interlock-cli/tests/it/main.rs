@@ -8,6 +8,7 @@ mod conformance;
 mod doctor;
 mod engines;
 mod exec;
+mod exec_kills;
 mod faults;
 mod gateway;
 mod golden;
