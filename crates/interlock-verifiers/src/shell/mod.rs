@@ -13,7 +13,7 @@
 //! | of a script: every command on every branch | `walk.rs`, `jobs.rs`, `expand.rs`; how much work that is: `effort.rs` |
 //! | of builtins, and what variables reach | `builtins.rs`, `environment.rs` |
 //! | of programs | `programs.rs`: by the table, or by the code for a language |
-//! | the table of commands | `commands.toml`, read by `table.rs`; what is known beside effects: `traits.rs` |
+//! | the table of commands | `commands.toml`, read by `table.rs`, an entry at a time: `built_in.rs`; what is known beside effects: `traits.rs` |
 //! | options, read by a command's own grammar | `options.rs` |
 //! | languages | `sed.rs`, `awk.rs`, `find.rs`, `tar.rs`, `ssh.rs`, `shells.rs`, `wrappers.rs` (`env`, `xargs` …) |
 //! | git | `git.toml`, `git.rs`; settings: `git_config.rs`, `git_settings.rs`; what it touches: `git_touches.rs` |
@@ -35,6 +35,7 @@
 
 mod awk;
 mod braces;
+mod built_in;
 mod builtins;
 mod compound;
 mod credentials;
