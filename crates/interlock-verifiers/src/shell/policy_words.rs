@@ -9,6 +9,7 @@ use core::ops::Range;
 use interlock_core::rule::{CommandPattern, hosts_in};
 
 use super::git_touches::{self, Pathspec};
+use super::needs::Needs;
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
 use super::table::Spec;
@@ -59,6 +60,8 @@ pub struct SimpleCommand {
     pub span: Range<usize>,
     /// The command that runs it, by its position: `timeout`, `bash -c`.
     pub within: Option<usize>,
+    /// What it needs of what a runner gives.
+    pub needs: Needs,
 }
 
 /// A path that may be touched.
@@ -270,7 +273,8 @@ impl Collected {
         }
         let within = self.current;
         self.current = Some(collected.commands.len());
-        collected.commands.push(SimpleCommand { words, label: Effect::ReadOnly, span: span.clone(), within });
+        let (label, needs) = (Effect::ReadOnly, Needs::Project);
+        collected.commands.push(SimpleCommand { words, label, span: span.clone(), within, needs });
     }
 
     /// A command of which not even the name is known.
@@ -481,6 +485,9 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     let Some(words) = &mut walk.findings.words else { return };
     let left = LeftCommand::new(&words.words.0, run, outer, (words.current, name), commands);
     let (label, traits) = (left.label, left.traits);
+    if let Some(command) = words.current.and_then(|at| words.words.0.commands.get_mut(at)) {
+        command.needs = Needs::of(commands, name, run.arguments);
+    }
     change_directory(words, run, name, (traits, repeats));
     if name != run.name {
         words.touch(Some(run.name.to_owned()), false, false);

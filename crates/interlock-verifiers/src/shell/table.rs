@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::Effect;
 use super::built_in::{self, BuiltIn};
+use super::needs::Needs;
 use super::traits::Traits;
 
 /// How many entries an entry can be like, one after the other.
@@ -31,6 +32,7 @@ pub(super) struct Known {
     spec: Arc<Spec>,
     /// It says its version, or how it is used, before it looks at the project.
     answers: bool,
+    needs: Needs,
 }
 
 /// One command, or a subcommand of one.
@@ -151,6 +153,10 @@ pub(super) struct Entry {
     because: BTreeMap<String, String>,
     /// Those of its names that say their version, or how they are used, before they look at the project.
     answers: String,
+    /// Those that fetch packages.
+    packages: String,
+    /// Those that need more than any profile of the runner gives.
+    beyond: String,
     /// What is known beside effects; for built-in commands only.
     traits: Option<Traits>,
     open: bool,
@@ -222,6 +228,11 @@ impl Commands {
         built_in::COMMANDS.get(name).is_some_and(|known| known.answers)
     }
 
+    /// What a command of this name needs, whatever it is told to do.
+    pub(super) fn needs(&self, name: &str) -> Needs {
+        built_in::COMMANDS.get(name).map_or(Needs::Project, |known| known.needs)
+    }
+
     /// How many names the built-in table tells the effects of.
     pub fn len(&self) -> usize {
         built_in::COMMANDS.names().filter(|name| self.grammar(name).is_some_and(|spec| spec.is_judged)).count()
@@ -245,6 +256,11 @@ pub(super) fn git(subcommand: &str) -> Option<&'static Spec> {
 /// What is known of a subcommand of git beside its effects.
 pub(super) fn git_traits(subcommand: &str) -> &'static Traits {
     git_entry(subcommand).map_or(&UNLISTED, |spec| &spec.traits)
+}
+
+/// What a subcommand of git needs.
+pub(super) fn git_needs(subcommand: &str) -> Needs {
+    built_in::GIT.get(subcommand).map_or(Needs::Project, |known| known.needs)
 }
 
 fn git_entry(subcommand: &str) -> Option<&'static Spec> {
@@ -295,7 +311,14 @@ pub(super) fn known(
     let mut spec = resolve(heading, of.as_deref().unwrap_or(entry), None, source)?;
     spec.traits = source.traits(heading, entry)?;
     spec.why = why.map(str::to_owned).or(spec.why);
-    Ok(Known { spec: Arc::new(spec), answers: lists(&entry.answers, name) })
+    let needs = if lists(&entry.beyond, name) {
+        Needs::Beyond
+    } else if lists(&entry.packages, name) {
+        Needs::Packages
+    } else {
+        Needs::Project
+    };
+    Ok(Known { spec: Arc::new(spec), answers: lists(&entry.answers, name), needs })
 }
 
 fn lists(column: &str, name: &str) -> bool {
@@ -333,8 +356,12 @@ impl Source<'_> {
 
     /// What an entry says beside effects. That is for built-in commands: it can take away what is looked at.
     fn traits(&self, name: &str, entry: &Entry) -> Result<Traits, Cause> {
-        if matches!(self, Source::Operator(_)) && (entry.traits.is_some() || !entry.answers.is_empty()) {
-            return Err(format!("`{name}`: `traits` and `answers` are for built-in commands").into());
+        let lists = [&entry.answers, &entry.packages, &entry.beyond];
+        let has_any = entry.traits.is_some() || lists.iter().any(|names| !names.is_empty());
+        if matches!(self, Source::Operator(_)) && has_any {
+            return Err(
+                format!("`{name}`: `traits`, `answers`, `packages` and `beyond` are for built-in commands").into()
+            );
         }
         Ok(entry.traits.clone().unwrap_or_default())
     }
