@@ -51,6 +51,13 @@ pub(super) struct Given<'a> {
     pub(super) next: usize,
 }
 
+impl<'a> Call<'a> {
+    /// How often one of some options is given, with its arguments.
+    pub(super) fn each<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = &'c Given<'a>> {
+        self.given.iter().filter(|given| names.contains(&given.name))
+    }
+}
+
 /// An option as it is listed.
 type Listed<'a> = (&'a str, Opt);
 
@@ -80,17 +87,20 @@ pub(super) fn read_until_verb<'a>(spec: &'a Spec, arguments: &'a [Argument]) -> 
         let is_listed = || text.len() > 1 && spec.options.contains_key(text);
         if ended || !is_option(text) && !is_listed() {
             if spec.dashless && here == 0 && !ended {
-                bundle(spec, text, arguments, here, &mut at, &mut call);
+                bundle(spec, Letters { text, is_dashless: true }, arguments, here, &mut at, &mut call);
                 continue;
             }
             operand(&mut call, argument, here);
             ended |= stops;
             continue;
         }
-        if text.starts_with("--") || spec.single_dash || spec.options.contains_key(text) {
+        // Of `-e"$x"` the rest is its argument, as in a bundle.
+        let is_word = argument.known_text().is_some() && spec.options.contains_key(text);
+        if text.starts_with("--") || spec.single_dash || is_word {
             long(spec, argument, text, arguments, here, &mut at, &mut call);
         } else {
-            bundle(spec, text.get(1..).unwrap_or(""), arguments, here, &mut at, &mut call);
+            let letters = Letters { text: text.get(1..).unwrap_or(""), is_dashless: false };
+            bundle(spec, letters, arguments, here, &mut at, &mut call);
         }
         if argument.known_text().is_none() && argument.may_be_option {
             // `-n"$x"`: an option whose argument is not known is one; anything else could be a bundle.
@@ -273,8 +283,8 @@ pub(super) fn leading(spec: &Spec, arguments: &[Argument]) -> Option<(usize, Vec
 
 /// Whether the beginning of an argument is an option that takes the rest for its own.
 fn takes_rest(spec: &Spec, prefix: &str) -> bool {
-    if let Some((name, _)) = prefix.split_once('=') {
-        return spec.is_open || spec.options.contains_key(name);
+    if prefix.split_once('=').is_some_and(|(name, _)| spec.is_open || spec.options.contains_key(name)) {
+        return true;
     }
     let first = prefix.get(..2).unwrap_or("");
     spec.options.get(first).is_some_and(|option| option.takes != Takes::Nothing)
@@ -355,6 +365,8 @@ fn long<'a>(
         return unlisted(spec, here, call);
     }
     let value = match (option.takes, attached) {
+        // How `--out"$x"` goes on is not known; the next word is not its argument.
+        (Takes::Argument, None) if argument.known_text().is_none() => Some(Argument::unknown(argument.span.clone())),
         (Takes::Argument, None) => next_value(arguments, at, call),
         (_, Some(value)) => match argument.known_text() {
             Some(_) => Some(Argument::known(value, argument.span.clone())),
@@ -371,8 +383,23 @@ fn negated(spec: &Spec, name: &str) -> Option<Opt> {
     spec.options.get(&format!("--{name}")).copied()
 }
 
-/// Options of one letter, one after the other.
-fn bundle<'a>(spec: &'a Spec, letters: &str, arguments: &[Argument], here: usize, at: &mut usize, call: &mut Call<'a>) {
+/// Options of one letter in one word.
+#[derive(Clone, Copy)]
+struct Letters<'t> {
+    text: &'t str,
+    /// The arguments of all of them follow as words.
+    is_dashless: bool,
+}
+
+/// Reads options of one letter, one after the other.
+fn bundle<'a>(
+    spec: &'a Spec,
+    Letters { text: letters, is_dashless }: Letters<'_>,
+    arguments: &[Argument],
+    here: usize,
+    at: &mut usize,
+    call: &mut Call<'a>,
+) {
     let mut rest = letters.chars();
     while let Some(letter) = rest.next() {
         let number = || listed(spec, "-NUM").filter(|_| letter.is_ascii_digit());
@@ -395,6 +422,11 @@ fn bundle<'a>(spec: &'a Spec, letters: &str, arguments: &[Argument], here: usize
         };
         match option.takes {
             Takes::Nothing => apply(spec, found, None, here..*at, call),
+            Takes::MaybeAttached if is_dashless => apply(spec, found, None, here..*at, call),
+            Takes::Argument if is_dashless => {
+                let next = next_value(arguments, at, call);
+                apply(spec, found, next, here..*at, call);
+            }
             Takes::MaybeAttached => {
                 let value = (!attached.is_empty() || !is_whole).then(value);
                 return apply(spec, found, value, here..*at, call);

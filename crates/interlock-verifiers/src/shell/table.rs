@@ -214,13 +214,13 @@ impl Commands {
     }
 
     /// What is known of a name beside its effects.
-    pub(super) fn traits(&self, name: &str) -> &Traits {
+    pub(super) fn traits(&self, name: &str) -> &'static Traits {
         built_in::COMMANDS.get(name).map_or(&UNLISTED, |known| &known.spec.traits)
     }
 
     /// The options of a command that code reads.
-    pub(super) fn grammar(&self, name: &str) -> Option<&Arc<Spec>> {
-        built_in::COMMANDS.get(name).map(|known| &known.spec)
+    pub(super) fn grammar(&self, name: &str) -> Option<&'static Arc<Spec>> {
+        grammar(name)
     }
 
     /// Whether a program says its version, or how it is used, before it looks at the project.
@@ -248,6 +248,11 @@ fn lowers(option: &Opt) -> bool {
     matches!(option.does, Does::Lowers | Does::Mode)
 }
 
+/// The options of a built-in command.
+pub(super) fn grammar(name: &str) -> Option<&'static Arc<Spec>> {
+    built_in::COMMANDS.get(name).map(|known| &known.spec)
+}
+
 /// The entry for a subcommand of git, if it tells its effects.
 pub(super) fn git(subcommand: &str) -> Option<&'static Spec> {
     git_entry(subcommand).filter(|spec| spec.is_judged)
@@ -263,7 +268,8 @@ pub(super) fn git_needs(subcommand: &str) -> Needs {
     built_in::GIT.get(subcommand).map_or(Needs::Project, |known| known.needs)
 }
 
-fn git_entry(subcommand: &str) -> Option<&'static Spec> {
+/// The entry for a subcommand of git, whoever tells its effects.
+pub(super) fn git_entry(subcommand: &str) -> Option<&'static Spec> {
     built_in::GIT.get(subcommand).map(|known| known.spec.as_ref())
 }
 
