@@ -24,7 +24,7 @@ pub struct Commands {
 }
 
 /// What is known of a command that is not listed.
-static UNLISTED: LazyLock<Traits> = LazyLock::new(Traits::default);
+pub(super) static UNLISTED: LazyLock<Traits> = LazyLock::new(Traits::default);
 
 /// What is known of a name.
 #[derive(Debug)]
@@ -216,6 +216,11 @@ impl Commands {
     /// What is known of a name beside its effects.
     pub(super) fn traits(&self, name: &str) -> &'static Traits {
         built_in::COMMANDS.get(name).map_or(&UNLISTED, |known| &known.spec.traits)
+    }
+
+    /// Whether anything is known of a name.
+    pub(super) fn lists(&self, name: &str) -> bool {
+        grammar(name).is_some() || self.added.contains_key(name)
     }
 
     /// The options of a command that code reads.

@@ -249,12 +249,25 @@ mod tests {
         }
     }
 
+    /// The name of a program in the project says nothing of it.
+    #[test]
+    fn a_program_outside_of_the_systems_directories_is_unlisted() {
+        let setting = Setting::built_in().expect("the table is sound");
+        for line in ["./echo secret", "bin/test secret", "/opt/x/kill secret", "~/bin/frobnicate secret"] {
+            let (_, words) = examine(line, &setting);
+            let touched = words.touches.iter().find(|touch| touch.path.as_deref() == Some("secret"));
+            assert!(touched.is_some_and(|touch| touch.writes && touch.sweeps), "{line}: {:?}", words.touches);
+        }
+        let (_, words) = examine("/bin/echo secret", &setting);
+        assert!(words.touches.iter().all(|touch| touch.path.as_deref() != Some("secret")), "{:?}", words.touches);
+    }
+
     #[test]
     fn every_word_of_an_unlisted_command_is_a_path_that_it_writes() {
         let (_, words) = judged("first b/c -n 5 --out=d @e https://x.example/f");
         for path in ["first", "b/c", "5", "d", "@e", "e"] {
             let touched = words.touches.iter().find(|touch| touch.path.as_deref() == Some(path));
-            assert!(touched.is_some_and(|touch| touch.writes), "{path}: {:?}", words.touches);
+            assert!(touched.is_some_and(|touch| touch.writes && touch.sweeps), "{path}: {:?}", words.touches);
         }
         assert!(words.hosts.iter().any(|reached| reached.host.as_deref() == Some("x.example")), "{:?}", words.hosts);
     }
