@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &EngineArguments) -> Result<Outcome, Fault> {
     };
     let written = write_action(arguments, &text)?;
     let document = json::parse(&written, &Limits::STATE).map_err(|error| Fault::new(error.to_string()))?;
-    let action = read_action(document.root()).map_err(Fault::new)?;
+    let action = read_action(document.root()).map_err(|cause| Fault::new(cause.to_string()))?;
     let found = judge(verifier, &ground, &action);
     if arguments.json {
         print(format!("{}\n", found.to_json()).as_bytes())?;
@@ -145,22 +145,22 @@ fn written_parameters(arguments: &EngineArguments) -> Result<Vec<(&'static str, 
 }
 
 /// An action as the service takes it; only `query` is needed here.
-fn read_action(value: Value<'_>) -> Result<ActionText<'_>, String> {
+fn read_action(value: Value<'_>) -> Result<ActionText<'_>, Cause> {
     let Some(members) = value.as_object() else {
-        return Err("a line is an object such as {\"query\": \"…\"}".to_owned());
+        return Err("a line is an object such as {\"query\": \"…\"}".into());
     };
     let known = ["type", "action_type", "query", "code", "target", "parameters"];
     for (key, _) in members {
         if !known.contains(&key.text()) {
-            return Err(format!("an action has no member `{}`", interlock_core::display(key.text())));
+            return Err(format!("an action has no member `{}`", interlock_core::display(key.text())).into());
         }
     }
     let given = |key: &str| value.get(key).filter(|value| value.kind() != Some(json::Kind::Null));
     if given("query").is_none_or(|query| query.as_str().is_none()) {
-        return Err("an action needs a text `query`".to_owned());
+        return Err("an action needs a text `query`".into());
     }
     if given("parameters").is_some_and(|parameters| parameters.as_object().is_none()) {
-        return Err("`parameters` is an object".to_owned());
+        return Err("`parameters` is an object".into());
     }
     let kind = given("type").or_else(|| given("action_type")).and_then(|kind| kind.as_str());
     Ok(ActionText {

@@ -115,6 +115,28 @@ impl Code {
     pub fn parse(text: &str) -> Option<Code> {
         Code::ALL.iter().copied().find(|code| code.as_str().eq_ignore_ascii_case(text))
     }
+
+    /// Whether a phase of a workflow is the reason.
+    #[rustfmt::skip]
+    pub fn is_of_phase(self) -> bool {
+        use Code::*;
+        matches!(
+            self,
+            WorkflowTool | WorkflowEvent | WorkflowGuard | WorkflowIterations | WorkflowRevision | WorkflowParked
+                | WorkflowNoRun | WorkflowFrozen | WorkflowLimit | WorkflowData | ShellEffect
+        )
+    }
+
+    /// Whether a state is blocked by it: these are among the answers of the state guard alone.
+    #[rustfmt::skip]
+    pub fn is_of_state(self) -> bool {
+        use Code::*;
+        matches!(
+            self,
+            StateNotText | StateNotJson | StateNotInSchema | StateNoRules | StateCurrentBad | StateTransition
+                | StateTarget | StateWrite
+        )
+    }
 }
 
 impl serde::Serialize for Code {

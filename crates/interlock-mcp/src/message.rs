@@ -42,12 +42,17 @@ pub(crate) enum Message<'d> {
     Response,
 }
 
+/// What is no message: the answer to it.
+pub(crate) struct NoMessage {
+    pub(crate) answer: String,
+}
+
 impl<'d> Message<'d> {
-    /// Reads one; if it is none, the answer to it.
-    pub(crate) fn read(value: Value<'d>) -> Result<Message<'d>, String> {
+    /// Reads one.
+    pub(crate) fn read(value: Value<'d>) -> Result<Message<'d>, NoMessage> {
         let id = value.get("id");
         let known = id.and_then(RequestId::read);
-        let malformed = |what: &str| Err(Problem::malformed(what).answer(known.as_ref()));
+        let malformed = |what: &str| Err(NoMessage { answer: Problem::malformed(what).answer(known.as_ref()) });
         if value.as_object().is_none() {
             return malformed("a message is an object");
         }

@@ -9,7 +9,7 @@ use interlock_core::display;
 use interlock_core::json::{self, Items, Json, Limits, Value};
 
 use crate::control::{ControlAnswer, ControlFault, ControlRequest};
-use crate::message::{Message, Problem, RequestId, answer, envelope, object};
+use crate::message::{Message, NoMessage, Problem, RequestId, answer, envelope, object};
 use crate::revision::Revision;
 use crate::text;
 use crate::tools::{PrefixError, Tool, Tools};
@@ -163,7 +163,7 @@ impl Session {
 
     fn take(&mut self, message: Value<'_>, batch: Option<u64>) -> Step {
         match Message::read(message) {
-            Err(answer) => Step::Say(answer),
+            Err(NoMessage { answer }) => Step::Say(answer),
             Ok(Message::Response) => Step::Nothing,
             Ok(Message::Notification { method, params }) => {
                 if method == "notifications/cancelled" {

@@ -11,7 +11,7 @@ named! {
 
     /// Why a state is blocked, for machines.
     StateCode = {
-        let codes = Code::ALL.iter().filter(|code| is_of_state(**code)).chain([&Code::FaultInternal]);
+        let codes = Code::ALL.iter().filter(|code| Code::is_of_state(**code)).chain([&Code::FaultInternal]);
         words(codes.map(|code| code.as_str()))
     };
 
@@ -113,13 +113,10 @@ named! {
     RulePath = text().pattern(r"^\$(\.[^.\[\]]+)+$");
 }
 
-/// Why a state is blocked: these are among the answers of the state guard alone.
-fn is_of_state(code: Code) -> bool {
-    code.as_str().starts_with("QWED-AGENT-STATE-1")
-}
-
 /// A request can meet it. The others stop a start or a command.
 fn is_answered(code: Code) -> bool {
-    let elsewhere = ["INTERLOCK-ENV-", "INTERLOCK-CONTAIN-"];
-    !is_of_state(code) && !elsewhere.iter().any(|start| code.as_str().starts_with(start))
+    use Code::*;
+    let is_of_start = matches!(code, EnvironmentLoader | EnvironmentFiles | EnvironmentClock | EnvironmentInUse);
+    let is_of_command = matches!(code, ContainSetup | ContainTicket | ContainRecord);
+    !code.is_of_state() && !is_of_start && !is_of_command
 }

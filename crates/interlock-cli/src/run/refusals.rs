@@ -6,7 +6,7 @@ use std::path::Path;
 use interlock_core::call::{Call, Effect, Family};
 use interlock_core::json::{self, Json, Limits};
 use interlock_core::rule::CommandPattern;
-use interlock_core::visible;
+use interlock_core::{Code, visible};
 use interlock_hosts::{Host, recorded_call};
 use interlock_runtime::git_config::programs;
 use interlock_runtime::paths;
@@ -21,16 +21,12 @@ use crate::client::Client;
 const LIFTED: [&str; 3] = ["secrets", "arms", "egress"];
 /// The rule that guards Interlock's own files.
 const SELF: &str = "self";
-/// What no allowance lifts: phases, limits, loops, and what the operator forbade by name.
-const FIRM: [&str; 8] = [
-    "INTERLOCK-WF-",
-    "INTERLOCK-SHELL-",
-    "INTERLOCK-FAULT-",
-    "QWED-AGENT-LOOP-",
-    "QWED-AGENT-BUDGET-",
-    "QWED-AGENT-003",
-    "QWED-AGENT-004",
-    "QWED-AGENT-005",
+/// What no allowance lifts, beside phases: faults, limits, loops, and what the operator forbade by name.
+#[rustfmt::skip]
+const FIRM: [Code; 13] = [
+    Code::FaultStore, Code::FaultBusy, Code::FaultInternal, Code::LoopLength, Code::LoopReplay, Code::LoopRepetition,
+    Code::LoopNoProgress, Code::BudgetCost, Code::BudgetRate, Code::BudgetTokens, Code::AgentSuspended,
+    Code::ToolNotAllowed, Code::VerificationFailed,
 ];
 
 /// A refusal on record.
@@ -82,10 +78,13 @@ impl Refused {
         if self.rules.iter().any(|rule| rule == SELF) {
             return Some("it is about Interlock's own files, which no allowance opens");
         }
-        if self.code.starts_with("INTERLOCK-WF-") || self.code.starts_with("INTERLOCK-SHELL-") {
+        let code = Code::parse(&self.code);
+        if code.is_some_and(Code::is_of_phase) {
             return Some("the phase of the workflow says so: a transition, or another workflow");
         }
-        if FIRM.iter().any(|firm| self.code.starts_with(firm)) {
+        // A code that is not known here is that of another program: nobody can tell what would lift it.
+        let is_unknown = code.is_none() && !self.code.is_empty();
+        if is_unknown || code.is_some_and(|code| FIRM.contains(&code)) {
             return Some("a rule that denies, a limit or a loop says so: see `interlock explain` for its code");
         }
         if self.rules.iter().any(|rule| !LIFTED.contains(&rule.as_str())) {

@@ -1,5 +1,6 @@
 //! Which files nobody may leave behind, by their names: what runs later, or chooses what runs.
 
+use core::fmt;
 use std::collections::BTreeMap;
 
 use crate::rule::{Pattern, Separator, fold_case};
@@ -18,12 +19,28 @@ pub struct Armed {
     directories: Vec<String>,
 }
 
+/// A pattern that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadPattern {
+    /// As it is written.
+    pub pattern: String,
+}
+
+impl fmt::Display for UnreadPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the pattern `{}` cannot be read", self.pattern)
+    }
+}
+
+impl std::error::Error for UnreadPattern {}
+
 impl Armed {
-    /// Reads patterns as they stand in the table of guarded places. One that cannot be read is returned.
-    pub fn load(texts: &[String]) -> Result<Armed, String> {
+    /// Reads patterns as they stand in the table of guarded places.
+    pub fn load(texts: &[String]) -> Result<Armed, UnreadPattern> {
         let mut armed = Armed::default();
         for text in texts {
-            let pattern = Pattern::parse(text, Separator::Slash).map_err(|_| text.clone())?;
+            let pattern =
+                Pattern::parse(text, Separator::Slash).map_err(|_| UnreadPattern { pattern: text.clone() })?;
             let at = armed.patterns.len();
             let folded = fold_case(text);
             let mut names: Vec<&str> = folded.split('/').collect();
@@ -103,6 +120,6 @@ mod tests {
         assert!(armed.holds_all_beneath("/p/.husky") && armed.holds_all_beneath("/p/a/.Husky/_"));
         assert!(!armed.holds_all_beneath("/p/husky"));
         assert!(armed.speaks_of(".vscode") && armed.speaks_of(".husky") && !armed.speaks_of("src"));
-        assert_eq!(Armed::load(&[String::new()]).err().as_deref(), Some(""));
+        assert_eq!(Armed::load(&[String::new()]).err(), Some(UnreadPattern { pattern: String::new() }));
     }
 }

@@ -8,7 +8,7 @@ mod bound;
 mod evidence;
 mod profile;
 
-pub use armed::Armed;
+pub use armed::{Armed, UnreadPattern};
 pub use bound::{Bound, Cache, Cover, Reach};
 pub use evidence::{Abilities, BoundEvidence};
 pub use profile::{BUILD, PROJECT, Profile, ProfileError, ProfileSource, Profiles, READ};

@@ -1,11 +1,14 @@
 //! The control tools: where a run stands, and the event that moves it.
 
+use core::fmt;
+
 use interlock_core::json::{self, Json, Limits, quote};
 use interlock_core::ledger::{TransitionOutcome, Transitioned};
 use interlock_core::workflow::{Context, Ended, Outcome, State, state_of, ways_out};
-use interlock_core::{Code, display};
+use interlock_core::{Cause, Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
+use interlock_runtime::tool_door::DoorFault;
 
 use super::Hooks;
 use crate::write::Object;
@@ -21,11 +24,30 @@ enum Request {
     Transition { event: String, data: Context, expected_revision: Option<u64> },
 }
 
+/// Why a control tool gets no answer.
+#[derive(Debug)]
+pub(super) enum ControlFault {
+    /// What was asked cannot be read.
+    Unread(Cause),
+    NoDirectory,
+    Door(DoorFault),
+}
+
+impl fmt::Display for ControlFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ControlFault::Unread(cause) => cause.fmt(f),
+            ControlFault::NoDirectory => f.write_str("there is no such directory"),
+            ControlFault::Door(fault) => f.write_str(&super::words::fault(fault)),
+        }
+    }
+}
+
 impl Hooks {
     /// Answers a control tool: a JSON object, and whether it is a refusal.
-    pub(super) fn control(&self, host: Host, bytes: &[u8]) -> Result<(bool, String), String> {
-        let ControlAsked { project, request } = read(bytes)?;
-        let place = self.door.place_in(host.as_str(), &project).ok_or("there is no such directory")?;
+    pub(super) fn control(&self, host: Host, bytes: &[u8]) -> Result<(bool, String), ControlFault> {
+        let ControlAsked { project, request } = read(bytes).map_err(ControlFault::Unread)?;
+        let place = self.door.place_in(host.as_str(), &project).ok_or(ControlFault::NoDirectory)?;
         let answered = match request {
             Request::GetState => self.door.standing(&place).map(|standing| match &standing.run.position {
                 Some(_) => (false, state_object(&standing)),
@@ -36,7 +58,7 @@ impl Hooks {
                 made.and_then(|made| self.door.standing(&place).map(|standing| transition_object(&made, &standing)))
             }
         };
-        answered.map_err(|fault| super::words::fault(&fault))
+        answered.map_err(ControlFault::Door)
     }
 }
 
@@ -150,13 +172,13 @@ fn refusal(code: Code, reason: &str, standing: &Standing) -> Object {
         .raw("revision", standing.run.revision)
 }
 
-fn read(bytes: &[u8]) -> Result<ControlAsked, String> {
-    let document = json::parse_bytes(bytes, &Limits::STATE).map_err(|error| error.to_string())?;
+fn read(bytes: &[u8]) -> Result<ControlAsked, Cause> {
+    let document = json::parse_bytes(bytes, &Limits::STATE).map_err(Cause::of)?;
     let root = document.root();
     let members = root.as_object().ok_or("an object is needed")?;
     for (key, _) in members {
         if !["project", "request"].contains(&key.text()) {
-            return Err(format!("there is no member `{}`", display(key.text())));
+            return Err(format!("there is no member `{}`", display(key.text())).into());
         }
     }
     let project = root.get("project").and_then(|project| project.as_str()).ok_or("`project` is a string")?;
@@ -169,7 +191,7 @@ fn read(bytes: &[u8]) -> Result<ControlAsked, String> {
                 None | Some(Json::Null) => Context::default(),
                 Some(Json::Object(members)) => Context::from(members),
                 Some(Json::Bool(_) | Json::Number(_) | Json::String(_) | Json::Array(_)) => {
-                    return Err("`data` is an object".to_owned());
+                    return Err("`data` is an object".into());
                 }
             };
             let expected_revision = match asked.get("expected_revision") {
@@ -182,7 +204,7 @@ fn read(bytes: &[u8]) -> Result<ControlAsked, String> {
             };
             Request::Transition { event: event.text().to_owned(), data, expected_revision }
         }
-        (Some(_), Some(_)) | (None, None) => return Err("`get_state` or `transition`, and one of them".to_owned()),
+        (Some(_), Some(_)) | (None, None) => return Err("`get_state` or `transition`, and one of them".into()),
     };
     Ok(ControlAsked { project: project.text().to_owned(), request })
 }

@@ -272,7 +272,7 @@ async fn control(State(hooks): State<Arc<Hooks>>, UrlPath(host): UrlPath<String>
     let (status, body) = match answered {
         Ok(Ok((false, body))) => (StatusCode::OK, body),
         Ok(Ok((true, body))) => (StatusCode::OK, body),
-        Ok(Err(reason)) => (StatusCode::BAD_REQUEST, refused(&reason)),
+        Ok(Err(fault)) => (StatusCode::BAD_REQUEST, refused(&fault.to_string())),
         Err(_) => (StatusCode::INTERNAL_SERVER_ERROR, refused("internal fault; nothing was changed")),
     };
     hooks.proven(&headers, status, body)

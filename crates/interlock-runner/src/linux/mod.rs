@@ -21,7 +21,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use interlock_core::contain::{Armed, Reach};
+use interlock_core::contain::{Armed, Reach, UnreadPattern};
 
 use crate::{ContainFault, Ended, How, Start};
 use arms::Began;
@@ -55,7 +55,9 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
     };
     let must_be_gone = kept.as_ref().is_some_and(|(_, layers)| !layers.is_empty());
     let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
-    let armed = Armed::load(armed).map_err(|path| ContainFault::Bound { path, why: "the pattern cannot be read" })?;
+    let unread =
+        |unread: UnreadPattern| ContainFault::Bound { path: unread.pattern, why: "the pattern cannot be read" };
+    let armed = Armed::load(armed).map_err(unread)?;
     let program = start.program.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let session = match start.session.as_ref().filter(|_| hold.is_some()) {
         Some(session) => Some(session::join(session)?),

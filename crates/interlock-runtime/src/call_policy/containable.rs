@@ -6,6 +6,7 @@ use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
 use interlock_core::places::is_within;
 use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
+use interlock_verifiers::shell::Needs;
 
 use interlock_verifiers::shell::{Setting, examine};
 
@@ -13,30 +14,6 @@ use super::Seen;
 
 /// Directories for temporary files: inside a bound they are the session's own.
 pub const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
-
-/// Commands that fetch packages from the hosts that the operator lists: what else they reach is refused there.
-#[rustfmt::skip]
-const FETCHING: &[&str] = &[
-    "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx", "corepack", "pip", "pip2", "pip3", "poetry", "pdm", "uv", "uvx",
-    "pipx", "pipenv", "hatch", "rye", "flit", "conda", "mamba", "micromamba", "pixi", "tox", "nox", "gem", "bundle",
-    "bundler", "cargo", "cross", "go", "composer", "mix", "hex", "opam", "stack", "cabal", "make", "gmake", "cmake", "mvn",
-    "mvnw", "gradle", "gradlew", "sbt", "dotnet", "lerna", "nx", "turbo", "pre-commit", "swift",
-];
-
-/// Commands that are of no use in any profile: they need another user's rights, another machine, a daemon, or to go on
-/// when the call is over.
-#[rustfmt::skip]
-const BEYOND: &[&str] = &[
-    "sudo", "sudo-rs", "su", "doas", "pkexec", "run0", "runuser", "systemctl", "service", "systemd-run", "launchctl",
-    "apt", "apt-get", "aptitude", "dpkg", "dnf", "yum", "zypper", "pacman", "apk", "brew", "snap", "flatpak", "port",
-    "docker", "docker-compose", "podman", "nerdctl", "buildah", "kubectl", "helm", "minikube", "kind", "vagrant",
-    "terraform", "tofu", "pulumi", "ansible", "ansible-playbook", "aws", "gcloud", "az", "doctl", "fly", "flyctl",
-    "heroku", "vercel", "netlify", "wrangler", "firebase", "gh", "glab", "hub", "ssh", "scp", "sftp", "rsync", "mosh",
-    "mount", "umount", "losetup", "chroot", "nsenter", "unshare", "bwrap", "firejail", "tmux", "screen", "zellij", "at",
-    "batch", "crontab", "claude", "codex", "gemini", "cursor-agent", "aider", "goose", "opencode", "osascript",
-    "xdg-open", "open", "twine", "rustup", "nvm", "fnm", "volta", "asdf", "mise", "sdk", "mail", "mailx", "sendmail",
-    "psql", "mysql", "mongosh", "redis-cli", "iptables", "nft", "ip", "useradd", "usermod", "passwd", "chsh",
-];
 
 /// Where command lines are run by a runner of ours.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +38,8 @@ pub(super) fn bound_for(
     if !ground.abilities.hold() || !is_line || seen.has_unread || seen.labels.contains(&Effect::Destructive) {
         return None;
     }
-    if seen.commands.iter().any(|words| name_of(words).is_some_and(|name| BEYOND.contains(&name))) {
+    let needs: Vec<Needs> = seen.lines.iter().flat_map(|line| &line.commands).map(|command| command.needs).collect();
+    if needs.contains(&Needs::Beyond) {
         return None;
     }
     let is_private = |path: &str| TEMPORARY.iter().any(|directory| is_within(path, directory));
@@ -72,10 +50,9 @@ pub(super) fn bound_for(
     if !subject.paths.iter().filter(|touched| touched.writes).all(stays) || !rules_are_silent(bundle, subject) {
         return None;
     }
-    let fetches = seen.commands.iter().any(|words| is_fetching(words));
     let profile = if label == Effect::ReadOnly {
         READ
-    } else if fetches {
+    } else if needs.contains(&Needs::Packages) {
         BUILD
     } else {
         PROJECT
@@ -83,7 +60,7 @@ pub(super) fn bound_for(
     let profile = bundle.profiles().get(profile)?;
     let answers = |reached: &CallHost| match reached.host.as_deref() {
         Some(host) => is_loopback(host) || profile.connects(host),
-        None => reached.command.and_then(|at| seen.commands.get(at)).is_some_and(|words| is_fetching(words)),
+        None => reached.command.and_then(|at| needs.get(at)) == Some(&Needs::Packages),
     };
     seen.hosts.iter().all(answers).then(|| BoundEvidence {
         profile: profile.name.clone(),
@@ -131,17 +108,4 @@ fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let is_address = host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     is_address || host == "localhost" || host.ends_with(".localhost")
-}
-
-fn name_of(words: &[Option<String>]) -> Option<&str> {
-    let first = words.first()?.as_deref()?;
-    Some(first.rsplit('/').next().unwrap_or(first))
-}
-
-fn is_fetching(words: &[Option<String>]) -> bool {
-    let Some(name) = name_of(words) else { return false };
-    let module = words.iter().position(|word| word.as_deref() == Some("-m"));
-    let module = module.and_then(|at| words.get(at.saturating_add(1))?.as_deref());
-    FETCHING.contains(&name)
-        || name.starts_with("python") && module.is_some_and(|module| FETCHING.contains(&module) || module == "build")
 }

@@ -1,50 +1,43 @@
 //! `awk`: the program decides.
 
-use super::Effect;
-use super::options::is_option;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
-
-/// Options written out that change how a program reads and computes.
-#[rustfmt::skip]
-const PLAIN: [&str; 12] = [
-    "posix", "traditional", "re-interval", "sandbox", "lint", "characters-as-bytes", "csv", "bignum",
-    "non-decimal-data", "optimize", "use-lc-numeric", "no-optimize",
-];
-
-/// What the options of a call say.
-#[derive(Default)]
-struct Call {
-    programs: Vec<Argument>,
-    in_place: bool,
-    /// Where the operands begin.
-    at: usize,
-}
+use super::{Effect, programs};
 
 /// Runs `awk`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let mut call = read(walk, run);
-    let options = run.arguments.get(..call.at).unwrap_or_default();
-    if options.iter().any(|argument| argument.splits) {
+    let Some(call) = programs::own_call(walk, run) else { return };
+    let own = call.first_operand.map_or(run.arguments, |at| run.arguments.get(..at).unwrap_or_default());
+    if own.iter().any(|argument| argument.splits) {
         walk.add(Effect::Unknown, run.name, &run.span, "an argument that can become the program");
     }
-    let mut files = run.arguments.get(call.at..).unwrap_or_default();
-    if call.programs.is_empty() {
+    let mut programs: Vec<Argument> = Vec::new();
+    let mut in_place = false;
+    for given in &call.given {
+        let value = || given.value.clone().unwrap_or_else(|| Argument::unknown(run.span.clone()));
+        match given.name {
+            "-e" | "--source" => programs.push(value()),
+            "-i" | "--include" => included(walk, run, &value(), &mut in_place),
+            _ => {}
+        }
+    }
+    let mut files = call.operands.as_slice();
+    if programs.is_empty() {
         match files.split_first() {
             Some((program, rest)) => {
-                call.programs.push(program.clone());
+                programs.push((*program).clone());
                 files = rest;
             }
             None => return walk.add(Effect::Unknown, run.name, &run.span, "a program is missing"),
         }
     }
-    for program in &call.programs {
+    for program in &programs {
         match program.known_text() {
             Some(text) => judge(walk, run, text, &program.span),
             None => walk.add(Effect::Unknown, run.name, &program.span, "a program that is not known"),
         }
     }
-    if call.in_place {
+    if in_place {
         walk.add(Effect::Write, run.name, &run.span, "edits files in place");
         for file in files {
             super::programs::arms(walk, file, run.name);
@@ -57,84 +50,6 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
     }
     walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it computes");
-}
-
-/// Reads the options, which end at the first operand.
-fn read(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Call {
-    let mut call = Call::default();
-    while let Some(argument) = run.arguments.get(call.at) {
-        let text = argument.known_text().unwrap_or(argument.prefix());
-        if !is_option(text) {
-            break;
-        }
-        call.at = call.at.saturating_add(1);
-        if argument.known_text() == Some("--") {
-            break;
-        }
-        match text.strip_prefix("--") {
-            Some(long) => written_out(walk, run, &mut call, (long, argument)),
-            None => letters(walk, run, &mut call, (text, argument)),
-        }
-    }
-    call
-}
-
-/// An option written out.
-fn written_out(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (long, argument): (&str, &Argument)) {
-    let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-    let attached = value.map(|value| attached(value, argument));
-    match name {
-        _ if attached.is_none() && argument.known_text().is_none() => {
-            walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known");
-        }
-        "field-separator" | "assign" | "source" | "include" => {
-            let value = attached.unwrap_or_else(|| run.next(&mut call.at));
-            match name {
-                "source" => call.programs.push(value),
-                "include" => included(walk, run, &value, &mut call.in_place),
-                _ => {}
-            }
-        }
-        "dump-variables" | "pretty-print" | "profile" => {
-            walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file");
-        }
-        _ if PLAIN.contains(&name) => {}
-        _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that runs something, or is not known"),
-    }
-}
-
-/// Options of one letter, one after the other.
-fn letters(walk: &mut Walk<'_, '_>, run: &Run<'_>, call: &mut Call, (text, argument): (&str, &Argument)) {
-    let plain = ['P', 'c', 'r', 'S', 'b', 'M', 'n', 'N', 'O', 's', 't', 'L', 'k'];
-    let rest = text.get(1..).unwrap_or("").trim_start_matches(plain);
-    let mut letters = rest.chars();
-    let is_whole = argument.known_text().is_some();
-    let letter = match letters.next() {
-        Some(letter) => letter,
-        None if is_whole => return,
-        None => return walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known"),
-    };
-    match letter {
-        'F' | 'v' | 'e' | 'i' => {
-            let value = Some(letters.as_str()).filter(|value| !value.is_empty() || !is_whole);
-            let value = value.map(|value| attached(value, argument)).unwrap_or_else(|| run.next(&mut call.at));
-            match letter {
-                'e' => call.programs.push(value),
-                'i' => included(walk, run, &value, &mut call.in_place),
-                _ => {}
-            }
-        }
-        'd' | 'o' | 'p' => walk.add(Effect::Write, run.name, &argument.span, "an option that writes a file"),
-        _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that runs something, or is not known"),
-    }
-}
-
-/// The value that is attached to an option: what is written, if all of the argument is known.
-fn attached(value: &str, argument: &Argument) -> Argument {
-    match argument.known_text() {
-        Some(_) => Argument::known(value, argument.span.clone()),
-        None => Argument::unknown(argument.span.clone()),
-    }
 }
 
 fn included(walk: &mut Walk<'_, '_>, run: &Run<'_>, value: &Argument, in_place: &mut bool) {

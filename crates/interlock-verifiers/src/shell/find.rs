@@ -1,42 +1,25 @@
 //! `find` and `fd`: the expression decides.
 
-use super::Effect;
 use super::reduce::Argument;
+use super::table::Takes;
 use super::walk::{Run, Walk};
 use super::wrappers::with_placeholder;
-
-/// Tests and options without an operand.
-#[rustfmt::skip]
-const ALONE: &[&str] = &[
-    "-print", "-print0", "-ls", "-prune", "-quit", "-depth", "-d", "-daystart", "-follow", "-ignore_readdir_race",
-    "-noignore_readdir_race", "-mount", "-xdev", "-noleaf", "-nowarn", "-warn", "-empty", "-executable", "-readable",
-    "-writable", "-false", "-true", "-nogroup", "-nouser", "-a", "-and", "-o", "-or", "-not", "!", "(", ")", ",",
-    "-H", "-L", "-P", "-X", "-x", "-s", "-E",
-];
-
-/// Tests and options with one operand.
-#[rustfmt::skip]
-const WITH_ONE: &[&str] = &[
-    "-amin", "-anewer", "-atime", "-cmin", "-cnewer", "-context", "-ctime", "-fstype", "-gid", "-group", "-ilname",
-    "-iname", "-inum", "-ipath", "-iregex", "-iwholename", "-links", "-lname", "-maxdepth", "-mindepth", "-mmin",
-    "-mtime", "-name", "-newer", "-path", "-perm", "-printf", "-regex", "-regextype", "-samefile", "-size", "-type",
-    "-uid", "-used", "-user", "-wholename", "-xtype", "-files0-from", "-D", "-Bmin", "-Btime", "-flags", "-depth",
-];
-
-/// Actions that do more than print.
-#[rustfmt::skip]
-const ACTIONS: &[&str] = &[
-    "-delete", "-exec", "-execdir", "-ok", "-okdir", "-fprint", "-fprint0", "-fprintf", "-fls",
-];
+use super::{Effect, table};
 
 /// Runs `find`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
+    let Some(spec) = table::grammar(run.name) else {
+        return walk.add(Effect::Unknown, run.name, &run.span, "options that no table lists");
+    };
+    // What does more than print.
+    let actions = spec.options.iter().filter(|(_, option)| option.does.worst() > Effect::ReadOnly);
+    let actions: Vec<&str> = actions.map(|(name, _)| name.as_str()).collect();
     let mut at = 0usize;
     let mut in_paths = true;
     while let Some(argument) = run.arguments.get(at) {
         at = at.saturating_add(1);
         let Some(text) = argument.known_text() else {
-            if argument.has_glob && !argument.prefix().starts_with('-') && !argument.may_become(ACTIONS) {
+            if argument.has_glob && !argument.prefix().starts_with('-') && !argument.may_become(&actions) {
                 continue;
             }
             walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known could be an action");
@@ -50,6 +33,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let starts_expression =
             !matches!(text, "-H" | "-L" | "-P" | "-D" | "-X" | "-x" | "-s" | "-E") && !text.starts_with("-O");
         in_paths &= !starts_expression;
+        let takes = spec.options.get(text).map(|option| option.takes);
         match text {
             "-delete" => walk.add(Effect::Destructive, run.name, &argument.span, "deletes what it finds"),
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
@@ -66,17 +50,18 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
                 executes(walk, run, argument, command);
                 at = at.saturating_add(end).saturating_add(1);
             }
-            _ if newer || WITH_ONE.contains(&text) && text != "-depth" => {
+            _ if newer || takes == Some(Takes::Argument) => {
                 let operand = run.arguments.get(at);
                 let is_known = |operand: &Argument| {
-                    operand.known_text().is_some() || operand.has_glob && !operand.may_become(ACTIONS)
+                    operand.known_text().is_some() || operand.has_glob && !operand.may_become(&actions)
                 };
                 if operand.is_some_and(|operand| !is_known(operand)) {
                     walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known");
                 }
                 at = at.saturating_add(1);
             }
-            _ if ALONE.contains(&text) || text.starts_with("-O") => {}
+            "(" | ")" | "!" | "," => {}
+            _ if takes == Some(Takes::Nothing) || text.starts_with("-O") => {}
             _ if !is_expression => {
                 walk.add(Effect::Unknown, run.name, &argument.span, "a part of the expression that is not known");
             }
@@ -130,7 +115,8 @@ pub(super) fn fd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let long = ["--exec", "--exec-batch"]
             .iter()
             .any(|name| text == *name || text.strip_prefix(name).is_some_and(|rest| rest.starts_with('=')));
-        let short = text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']) && !takes_value(text);
+        let short =
+            text.starts_with('-') && !text.starts_with("--") && text.contains(['x', 'X']) && !takes_value(run, text);
         if !long && !short {
             continue;
         }
@@ -146,6 +132,7 @@ pub(super) fn fd(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 }
 
 /// `-e x`: a bundle whose first letter takes the rest for its own.
-fn takes_value(text: &str) -> bool {
-    text.chars().nth(1).is_some_and(|letter| "dtEecjS".contains(letter))
+fn takes_value(run: &Run<'_>, text: &str) -> bool {
+    let option = text.get(..2).and_then(|letter| table::grammar(run.name)?.options.get(letter));
+    option.is_some_and(|option| option.takes == Takes::Argument)
 }

@@ -1,46 +1,38 @@
 //! `git config`: which settings it reads, and which it changes.
 
-use super::Effect;
 use super::git_settings::names_program;
+use super::options::{self, Call, Given};
 use super::reduce::Argument;
+use super::table::Spec;
 use super::walk::{Run, Walk};
+use super::{Effect, table};
 
 use Effect::{ReadOnly, Unknown, Write};
 
-/// Options that are followed by a word of their own.
-const WITH_VALUE: [&str; 10] =
-    ["-f", "--file", "--blob", "--type", "-t", "--default", "--value", "--url", "--comment", "--get-color"];
-/// Options by which something is read. The ones with a key are followed by it, which is an operand here.
+/// The verbs of newer versions.
+const VERBS: [&str; 7] = ["list", "get", "set", "unset", "rename-section", "remove-section", "edit"];
+/// Options by which something is read.
 #[rustfmt::skip]
 const READING: [&str; 8] = [
     "--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-l", "--get-color", "--get-colorbool",
 ];
 /// Options by which a setting is changed that the first operand names.
 const CHANGING: [&str; 5] = ["--unset", "--unset-all", "--add", "--replace-all", "--append"];
-/// The verbs of newer versions.
-const VERBS: [&str; 7] = ["list", "get", "set", "unset", "rename-section", "remove-section", "edit"];
-/// Options that say where, or how values look.
-#[rustfmt::skip]
-const PLAIN: [&str; 21] = [
-    "--global", "--system", "--local", "--worktree", "--bool", "--int", "--bool-or-int", "--bool-or-str", "--path",
-    "--expiry-date", "--no-type", "-z", "--null", "--name-only", "--show-names", "--no-show-names", "--show-origin",
-    "--show-scope", "--includes", "--no-includes", "--fixed-value",
-];
 /// Sections without which nothing runs that did not run before.
 const PLAIN_SECTIONS: [&str; 8] = ["branch", "remote", "submodule", "user", "color", "advice", "lfs", "gitflow"];
 
 /// What a call is about.
 #[derive(Debug, Default)]
-struct Given<'a> {
+struct ConfigCall<'a> {
     operands: Vec<&'a Argument>,
-    files: Vec<Option<&'a Argument>>,
+    files: Vec<Argument>,
     /// It reads, whatever else is given.
     reads: bool,
     changes: bool,
     /// The keys of a whole section are changed.
     section: Option<Section>,
     edits: bool,
-    /// Options that are not known, abbreviations of others among them.
+    /// Options that are not known.
     has_odd_options: bool,
     may_have_options: bool,
 }
@@ -51,68 +43,56 @@ enum Section {
     Removed,
 }
 
-impl<'a> Given<'a> {
-    fn of(arguments: &'a [Argument]) -> Given<'a> {
-        let mut given = Given::default();
-        let mut words = arguments.iter();
-        while let Some(argument) = words.next() {
-            let Some(text) = argument.known_text() else {
-                given.may_have_options |= argument.may_be_option || argument.splits;
-                given.operands.push(argument);
-                break;
-            };
-            if text.len() < 2 || !text.starts_with('-') {
-                let is_verb = given.operands.is_empty() && VERBS.contains(&text);
-                given.operands.push(argument);
-                if is_verb {
-                    continue;
-                }
-                break;
-            }
-            let (option, attached) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
-            given.reads |= READING.contains(&option);
-            given.changes |= CHANGING.contains(&option);
-            let is_known = READING.contains(&option) || CHANGING.contains(&option) || PLAIN.contains(&option);
-            match option {
-                "-e" | "--edit" => given.edits = true,
-                "--rename-section" => given.section = Some(Section::Renamed),
-                "--remove-section" => given.section = Some(Section::Removed),
-                "--all" | "--regexp" => {}
-                _ if WITH_VALUE.contains(&option) => {
-                    let value = if attached.is_none() { words.next() } else { None };
-                    if matches!(option, "-f" | "--file") {
-                        given.files.push(value.or(Some(argument)));
-                    }
-                    // What is written behind a setting could be a line of its own.
-                    given.has_odd_options |= option == "--comment";
-                    given.may_have_options |= value.is_some_and(|value| value.splits);
-                }
-                _ => given.has_odd_options |= !is_known,
-            }
+impl<'a> ConfigCall<'a> {
+    /// Reads options up to the first operand; behind a verb of newer versions, once more.
+    fn of(spec: &'a Spec, arguments: &'a [Argument]) -> ConfigCall<'a> {
+        let mut asked = ConfigCall::default();
+        let call = options::read_until_verb(spec, arguments);
+        let verb = call.operands.first().and_then(|operand| operand.known_text()).filter(|verb| VERBS.contains(verb));
+        let behind = verb.and(call.first_operand).and_then(|at| arguments.get(at.saturating_add(1)..));
+        asked.add(call);
+        if let (Some(verb), Some(behind)) = (verb, behind) {
+            asked.add_verb(verb);
+            asked.add(options::read_until_verb(spec, behind));
         }
-        // Options end at the first operand: what follows are operands, whatever they look like.
-        given.operands.extend(words);
-        given
+        asked
     }
 
-    /// The verb of newer versions; what follows it is left.
-    fn take_verb(&mut self) {
-        let verb = self.operands.first().and_then(|operand| operand.known_text());
-        match verb {
-            Some("list" | "get") => self.reads = true,
-            Some("edit") => self.edits = true,
-            Some("set" | "unset") => self.changes = true,
-            Some("rename-section") => self.section = Some(Section::Renamed),
-            Some("remove-section") => self.section = Some(Section::Removed),
-            Some(_) | None => return,
+    fn add(&mut self, call: Call<'a>) {
+        let is_several = |operand: &&&Argument| operand.known_text().is_none() && operand.splits;
+        self.may_have_options |= call.may_have_options || call.operands.first().filter(is_several).is_some();
+        self.has_odd_options |= call.has_unlisted;
+        self.operands = call.operands;
+        for Given { name, value, .. } in call.given {
+            self.reads |= READING.contains(&name);
+            self.changes |= CHANGING.contains(&name);
+            self.may_have_options |= value.as_ref().is_some_and(|value| value.splits);
+            match name {
+                "-e" | "--edit" => self.edits = true,
+                "--rename-section" => self.section = Some(Section::Renamed),
+                "--remove-section" => self.section = Some(Section::Removed),
+                "-f" | "--file" => self.files.extend(value),
+                // What is written behind a setting could be a line of its own.
+                "--comment" => self.has_odd_options = true,
+                _ => {}
+            }
         }
-        self.operands.remove(0);
+    }
+
+    fn add_verb(&mut self, verb: &str) {
+        match verb {
+            "list" | "get" => self.reads = true,
+            "edit" => self.edits = true,
+            "set" | "unset" => self.changes = true,
+            "rename-section" => self.section = Some(Section::Renamed),
+            _ => self.section = Some(Section::Removed),
+        }
     }
 }
 
 pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'_>) -> (Effect, &'static str) {
-    let mut given = Given::of(arguments);
-    given.take_verb();
+    let Some(spec) = table::git_entry("config") else { return (Unknown, "options that no table lists") };
+    let given = ConfigCall::of(spec, arguments);
     if given.edits {
         return (Unknown, "asks for an editor");
     }
@@ -126,11 +106,8 @@ pub(super) fn judge(walk: &mut Walk<'_, '_>, arguments: &[Argument], run: &Run<'
         }
         return (ReadOnly, "reads settings");
     }
-    for file in given.files.iter().flatten() {
-        let path = file.known_text().and_then(|text| text.split_once('=')).map(|(_, path)| path);
-        let named = path.filter(|_| file.prefix().starts_with('-'));
-        let named = named.map(|path| Argument::known(path, file.span.clone()));
-        super::programs::arms(walk, named.as_ref().unwrap_or(file), "git config");
+    for file in &given.files {
+        super::programs::arms(walk, file, "git config");
     }
     let key = given.operands.first().and_then(|operand| operand.known_text());
     match (given.section, key) {

@@ -16,7 +16,7 @@ const ELSEWHERE: [(&str, &[&str]); 2] =
     [("--global", &["~/.gitconfig", "~/.config/git/config"]), ("--system", &["/etc/gitconfig"])];
 
 /// The subcommand.
-fn subcommand(arguments: &[Argument]) -> Option<&str> {
+pub(super) fn subcommand(arguments: &[Argument]) -> Option<&str> {
     let mut words = texts(arguments);
     while let Some(word) = words.next() {
         if WITH_ARGUMENT.contains(&word) {

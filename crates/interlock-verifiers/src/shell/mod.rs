@@ -13,14 +13,15 @@
 //! | of a script: every command on every branch | `walk.rs`, `jobs.rs`, `expand.rs`; how much work that is: `effort.rs` |
 //! | of builtins, and what variables reach | `builtins.rs`, `environment.rs` |
 //! | of programs | `programs.rs`: by the table, or by the code for a language |
-//! | the table of commands | `commands.toml`, read by `table.rs`; what is known beside effects: `traits.rs` |
+//! | the table of commands | `commands.toml`, read by `table.rs`, an entry at a time (`built_in.rs`) |
+//! | what is known beside effects | `traits.rs` |
 //! | options, read by a command's own grammar | `options.rs` |
 //! | languages | `sed.rs`, `awk.rs`, `find.rs`, `tar.rs`, `ssh.rs`, `shells.rs`, `wrappers.rs` (`env`, `xargs` …) |
 //! | git | `git.toml`, `git.rs`; settings: `git_config.rs`, `git_settings.rs`; what it touches: `git_touches.rs` |
 //! | who answers for a version | `versions.rs` |
 //! | what it means to write to a path | `paths.rs` |
 //! | **what others ask** | |
-//! | policy: words, paths and hosts of a line | `policy_words.rs` |
+//! | policy: words, paths and hosts of a line | `policy_words.rs`; what of a runner it needs: `needs.rs` |
 //! | paths that the line does not name | `unnamed_files.rs`, `made_names.rs` (put together), `credentials.rs` (printed) |
 //! | workflows | `workflow_judge.rs` |
 //!
@@ -35,6 +36,7 @@
 
 mod awk;
 mod braces;
+mod built_in;
 mod builtins;
 mod compound;
 mod credentials;
@@ -50,6 +52,7 @@ mod git_settings;
 mod git_touches;
 mod jobs;
 mod made_names;
+mod needs;
 mod options;
 mod parse;
 mod paths;
@@ -84,6 +87,7 @@ use crate::fuel::Fuel;
 use crate::ground::Ground;
 use crate::outcome::{Check, Outcome, Status, Verifier, text_of};
 
+pub use needs::Needs;
 pub use policy_words::{Change, Reached, SimpleCommand, Touch, Words, covers};
 pub use table::Commands;
 

@@ -3,6 +3,8 @@
 //! What makes a call harmless counts only as long as nothing else in the call can take it back: its negation, another
 //! mode, an option that is not known here.
 
+use core::ops::Range;
+
 use super::Effect;
 use super::reduce::Argument;
 use super::table::{Does, Opt, Spec, Takes};
@@ -14,6 +16,8 @@ pub(super) struct Call<'a> {
     pub(super) effects: Vec<(Effect, usize)>,
     /// Arguments of options that name files which are written.
     pub(super) outputs: Vec<Argument>,
+    /// Every listed option, in order.
+    pub(super) given: Vec<Given<'a>>,
     /// An option makes the whole call read only, and nothing takes that back.
     pub(super) is_lowered: bool,
     /// An option that makes the whole call read only.
@@ -36,8 +40,29 @@ pub(super) struct Call<'a> {
     pub(super) splits: bool,
 }
 
+/// A listed option that was given.
+#[derive(Debug)]
+pub(super) struct Given<'a> {
+    /// As it is listed; of an abbreviation, the worst that it begins.
+    pub(super) name: &'a str,
+    /// Its argument: attached, or the next word. Nothing if it has none, or if that is missing.
+    pub(super) value: Option<Argument>,
+    /// What follows it and its argument.
+    pub(super) next: usize,
+}
+
+impl<'a> Call<'a> {
+    /// How often one of some options is given, with its arguments.
+    pub(super) fn each<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = &'c Given<'a>> {
+        self.given.iter().filter(|given| names.contains(&given.name))
+    }
+}
+
+/// An option as it is listed.
+type Listed<'a> = (&'a str, Opt);
+
 /// Reads the arguments of a call; those of a command with subcommands up to the first operand.
-pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Call<'a> {
+pub(super) fn read_until_verb<'a>(spec: &'a Spec, arguments: &'a [Argument]) -> Call<'a> {
     let stops = spec.is_posix || spec.has_verbs();
     let mut call = Call::default();
     let mut at = 0usize;
@@ -62,17 +87,20 @@ pub(super) fn read_until_verb<'a>(spec: &Spec, arguments: &'a [Argument]) -> Cal
         let is_listed = || text.len() > 1 && spec.options.contains_key(text);
         if ended || !is_option(text) && !is_listed() {
             if spec.dashless && here == 0 && !ended {
-                bundle(spec, text, arguments, here, &mut at, &mut call);
+                bundle(spec, Letters { text, is_dashless: true }, arguments, here, &mut at, &mut call);
                 continue;
             }
             operand(&mut call, argument, here);
             ended |= stops;
             continue;
         }
-        if text.starts_with("--") || spec.single_dash || spec.options.contains_key(text) {
+        // Of `-e"$x"` the rest is its argument, as in a bundle.
+        let is_word = argument.known_text().is_some() && spec.options.contains_key(text);
+        if text.starts_with("--") || spec.single_dash || is_word {
             long(spec, argument, text, arguments, here, &mut at, &mut call);
         } else {
-            bundle(spec, text.get(1..).unwrap_or(""), arguments, here, &mut at, &mut call);
+            let letters = Letters { text: text.get(1..).unwrap_or(""), is_dashless: false };
+            bundle(spec, letters, arguments, here, &mut at, &mut call);
         }
         if argument.known_text().is_none() && argument.may_be_option {
             // `-n"$x"`: an option whose argument is not known is one; anything else could be a bundle.
@@ -255,8 +283,8 @@ pub(super) fn leading(spec: &Spec, arguments: &[Argument]) -> Option<(usize, Vec
 
 /// Whether the beginning of an argument is an option that takes the rest for its own.
 fn takes_rest(spec: &Spec, prefix: &str) -> bool {
-    if let Some((name, _)) = prefix.split_once('=') {
-        return spec.is_open || spec.options.contains_key(name);
+    if prefix.split_once('=').is_some_and(|(name, _)| spec.is_open || spec.options.contains_key(name)) {
+        return true;
     }
     let first = prefix.get(..2).unwrap_or("");
     spec.options.get(first).is_some_and(|option| option.takes != Takes::Nothing)
@@ -274,36 +302,42 @@ fn operand<'a>(call: &mut Call<'a>, argument: &'a Argument, at: usize) {
     call.operands.push(argument);
 }
 
+/// An option of this name.
+fn listed<'a>(spec: &'a Spec, name: &str) -> Option<Listed<'a>> {
+    spec.options.get_key_value(name).map(|(name, option)| (name.as_str(), *option))
+}
+
 /// An option written out: `--name`, `--name=value`, or `-name` where a command writes them so.
-fn long(
-    spec: &Spec,
+fn long<'a>(
+    spec: &'a Spec,
     argument: &Argument,
     text: &str,
     arguments: &[Argument],
     here: usize,
     at: &mut usize,
-    call: &mut Call<'_>,
+    call: &mut Call<'a>,
 ) {
     let (name, attached) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    let exact = spec.options.get(name).copied();
+    let exact = listed(spec, name);
     // Such programs take `--name` for `-name`, and a letter with its argument attached.
     if exact.is_none() && spec.single_dash {
-        let other = name.strip_prefix("--").and_then(|name| spec.options.get(&format!("-{name}")));
-        let letter = text.get(..2).and_then(|letter| spec.options.get(letter));
+        let other = name.strip_prefix("--").and_then(|name| listed(spec, &format!("-{name}")));
+        let letter = text.get(..2).and_then(|letter| listed(spec, letter));
         match (other, letter) {
-            (Some(option), _) if option.takes == Takes::Argument && attached.is_none() => {
+            (Some(option), _) if option.1.takes == Takes::Argument && attached.is_none() => {
                 let next = next_value(arguments, at, call);
-                apply(spec, *option, next, here, call);
+                apply(spec, option, next, here..*at, call);
             }
             (Some(option), _) => {
-                apply(spec, *option, attached.map(|value| Argument::known(value, argument.span.clone())), here, call);
+                let value = attached.map(|value| Argument::known(value, argument.span.clone()));
+                apply(spec, option, value, here..*at, call);
             }
-            (None, Some(option)) if option.takes != Takes::Nothing => {
+            (None, Some(option)) if option.1.takes != Takes::Nothing => {
                 let value = text.get(2..).unwrap_or("");
-                apply(spec, *option, Some(Argument::known(value, argument.span.clone())), here, call);
+                apply(spec, option, Some(Argument::known(value, argument.span.clone())), here..*at, call);
             }
             (None, _) => unlisted(spec, here, call),
         }
@@ -320,15 +354,19 @@ fn long(
     // Programs take an abbreviation for the option it begins; of several, the worst.
     let abbreviated = || {
         let begun = spec.options.range(name.to_owned()..).take_while(|(option, _)| option.starts_with(name));
-        begun.map(|(_, option)| *option).max_by_key(|option| (option.does.worst(), !is_lowering(option.does)))
+        let worst = begun.max_by_key(|(_, option)| (option.does.worst(), !is_lowering(option.does)));
+        worst.map(|(name, option)| (name.as_str(), *option))
     };
-    let option = exact.or_else(|| (name.len() > 2 && name.starts_with("--")).then(abbreviated).flatten());
-    let Some(option) = option else { return unlisted(spec, here, call) };
+    let found = exact.or_else(|| (name.len() > 2 && name.starts_with("--")).then(abbreviated).flatten());
+    let Some(found) = found else { return unlisted(spec, here, call) };
+    let (_, option) = found;
     // `--dry-run=false`: some programs read that.
     if attached.is_some() && option.takes == Takes::Nothing && is_lowering(option.does) {
         return unlisted(spec, here, call);
     }
     let value = match (option.takes, attached) {
+        // How `--out"$x"` goes on is not known; the next word is not its argument.
+        (Takes::Argument, None) if argument.known_text().is_none() => Some(Argument::unknown(argument.span.clone())),
         (Takes::Argument, None) => next_value(arguments, at, call),
         (_, Some(value)) => match argument.known_text() {
             Some(_) => Some(Argument::known(value, argument.span.clone())),
@@ -336,7 +374,7 @@ fn long(
         },
         (Takes::Nothing | Takes::MaybeAttached, None) => None,
     };
-    apply(spec, option, value, here, call);
+    apply(spec, found, value, here..*at, call);
 }
 
 /// The option that `--no-NAME` takes back, where a program has one for every option.
@@ -345,43 +383,60 @@ fn negated(spec: &Spec, name: &str) -> Option<Opt> {
     spec.options.get(&format!("--{name}")).copied()
 }
 
-/// Options of one letter, one after the other.
-fn bundle(spec: &Spec, letters: &str, arguments: &[Argument], here: usize, at: &mut usize, call: &mut Call<'_>) {
+/// Options of one letter in one word.
+#[derive(Clone, Copy)]
+struct Letters<'t> {
+    text: &'t str,
+    /// The arguments of all of them follow as words.
+    is_dashless: bool,
+}
+
+/// Reads options of one letter, one after the other.
+fn bundle<'a>(
+    spec: &'a Spec,
+    Letters { text: letters, is_dashless }: Letters<'_>,
+    arguments: &[Argument],
+    here: usize,
+    at: &mut usize,
+    call: &mut Call<'a>,
+) {
     let mut rest = letters.chars();
     while let Some(letter) = rest.next() {
-        let number = || spec.options.get("-NUM").filter(|_| letter.is_ascii_digit());
-        let option = spec.options.get(&format!("-{letter}")).or_else(number);
-        let Some(option) = option else {
+        let number = || listed(spec, "-NUM").filter(|_| letter.is_ascii_digit());
+        let Some(found) = listed(spec, &format!("-{letter}")).or_else(number) else {
             unlisted(spec, here, call);
             if !spec.is_open {
                 return;
             }
             continue;
         };
-        if option.is_alone && !stands_alone(*option, letters, rest.as_str()) {
+        let (_, option) = found;
+        if option.is_alone && !stands_alone(option, letters, rest.as_str()) {
             return unlisted(spec, here, call);
         }
         let attached = rest.as_str();
         let is_whole = arguments.get(here).is_some_and(|argument| argument.text.is_some());
-        let value = match option.takes {
-            Takes::Nothing => None,
+        let value = || {
+            let span = arguments.get(here).map(|argument| argument.span.clone()).unwrap_or_default();
+            if is_whole { Argument::known(attached, span) } else { Argument::unknown(span) }
+        };
+        match option.takes {
+            Takes::Nothing => apply(spec, found, None, here..*at, call),
+            Takes::MaybeAttached if is_dashless => apply(spec, found, None, here..*at, call),
+            Takes::Argument if is_dashless => {
+                let next = next_value(arguments, at, call);
+                apply(spec, found, next, here..*at, call);
+            }
             Takes::MaybeAttached => {
-                apply(spec, *option, None, here, call);
-                return;
+                let value = (!attached.is_empty() || !is_whole).then(value);
+                return apply(spec, found, value, here..*at, call);
             }
             Takes::Argument if attached.is_empty() && is_whole => {
                 let next = next_value(arguments, at, call);
-                apply(spec, *option, next, here, call);
-                return;
+                return apply(spec, found, next, here..*at, call);
             }
-            Takes::Argument => {
-                let span = arguments.get(here).map(|argument| argument.span.clone()).unwrap_or_default();
-                let value = if is_whole { Argument::known(attached, span) } else { Argument::unknown(span) };
-                apply(spec, *option, Some(value), here, call);
-                return;
-            }
-        };
-        apply(spec, *option, value, here, call);
+            Takes::Argument => return apply(spec, found, Some(value()), here..*at, call),
+        }
     }
 }
 
@@ -405,14 +460,20 @@ fn next_value(arguments: &[Argument], at: &mut usize, call: &mut Call<'_>) -> Op
     next
 }
 
-fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &mut Call<'_>) {
+fn apply<'a>(
+    spec: &Spec,
+    (name, option): Listed<'a>,
+    value: Option<Argument>,
+    range: Range<usize>,
+    call: &mut Call<'a>,
+) {
     match option.does {
         Does::Effect(Effect::ReadOnly) => {}
-        Does::Effect(label) => call.effects.push((label, here)),
-        Does::Asks => call.effects.push((Effect::Unknown, here)),
-        Does::WritesArgument => match value {
-            Some(value) => call.outputs.push(value),
-            None => call.effects.push((Effect::Write, here)),
+        Does::Effect(label) => call.effects.push((label, range.start)),
+        Does::Asks => call.effects.push((Effect::Unknown, range.start)),
+        Does::WritesArgument => match &value {
+            Some(value) => call.outputs.push(value.clone()),
+            None => call.effects.push((Effect::Write, range.start)),
         },
         // Programs that work through their arguments did the ones before already.
         Does::Lowers | Does::Mode if spec.is_leading && call.first_operand.is_some() => {}
@@ -420,6 +481,7 @@ fn apply(spec: &Spec, option: Opt, value: Option<Argument>, here: usize, call: &
         Does::Mode => call.in_mode = true,
         Does::Raises => call.is_raised = true,
     }
+    call.given.push(Given { name, value, next: range.end });
 }
 
 fn is_lowering(does: Does) -> bool {

@@ -9,9 +9,10 @@ use core::ops::Range;
 use interlock_core::rule::{CommandPattern, hosts_in};
 
 use super::git_touches::{self, Pathspec};
+use super::needs::Needs;
 use super::reduce::Argument;
 use super::syntax::{Redirect, RedirectKind};
-use super::table::Spec;
+use super::table::{Spec, UNLISTED};
 use super::traits::{Fact, Hosts, Language, Makes, Removes, Script, Traits};
 use super::walk::{Run, Walk};
 use super::{Commands, Effect, Setting, credentials, examine, made_names, options, paths, unnamed_files};
@@ -59,6 +60,8 @@ pub struct SimpleCommand {
     pub span: Range<usize>,
     /// The command that runs it, by its position: `timeout`, `bash -c`.
     pub within: Option<usize>,
+    /// What it needs of what a runner gives.
+    pub needs: Needs,
 }
 
 /// A path that may be touched.
@@ -270,7 +273,8 @@ impl Collected {
         }
         let within = self.current;
         self.current = Some(collected.commands.len());
-        collected.commands.push(SimpleCommand { words, label: Effect::ReadOnly, span: span.clone(), within });
+        let (label, needs) = (Effect::ReadOnly, Needs::Project);
+        collected.commands.push(SimpleCommand { words, label, span: span.clone(), within, needs });
     }
 
     /// A command of which not even the name is known.
@@ -481,12 +485,15 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     let Some(words) = &mut walk.findings.words else { return };
     let left = LeftCommand::new(&words.words.0, run, outer, (words.current, name), commands);
     let (label, traits) = (left.label, left.traits);
+    if let Some(command) = words.current.and_then(|at| words.words.0.commands.get_mut(at)) {
+        command.needs = Needs::of(commands, name, run.arguments);
+    }
     change_directory(words, run, name, (traits, repeats));
     if name != run.name {
         words.touch(Some(run.name.to_owned()), false, false);
     }
-    let runs_text = traits.speaks(Language::Shell);
-    if !traits.is(Fact::WithoutPaths) && !runs_text {
+    let runs_text = left.reading.speaks(Language::Shell);
+    if !left.reading.is(Fact::WithoutPaths) && !runs_text {
         list_paths(words, run, &left, spec.as_deref());
     } else if runs_text && label > Effect::ReadOnly {
         // A script file.
@@ -512,6 +519,9 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
 /// A command that was looked at.
 struct LeftCommand<'w> {
     traits: &'w Traits,
+    /// What its words are read by: a program outside of the system's directories is none that the table means.
+    reading: &'w Traits,
+    is_listed: bool,
     /// What it does itself.
     label: Effect,
     /// What it does, with what it runs for what it finds: that is beneath where it looks, so it is done there.
@@ -532,6 +542,9 @@ impl<'w> LeftCommand<'w> {
         table: &'w Commands,
     ) -> LeftCommand<'w> {
         let traits = table.traits(name);
+        let is_foreign = run.name.contains('/') && paths::system_program(run.name).is_none();
+        let is_listed = !is_foreign && table.lists(name);
+        let reading = if is_foreign { &UNLISTED } else { traits };
         let current = at.and_then(|at| words.commands.get(at));
         let label = current.map_or(Effect::Unknown, |found| found.label);
         let name_of = |at: usize| words.commands.get(at).and_then(|found| found.words.first()?.as_deref());
@@ -543,17 +556,19 @@ impl<'w> LeftCommand<'w> {
         let handed_on = inner().filter(|inner| whole.len() > inner.words.len() && whole.ends_with(&inner.words));
         let handed_on = handed_on.map(|inner| inner.words.len()).max().unwrap_or(0);
         let own = run.arguments.len().saturating_sub(handed_on);
-        LeftCommand { traits, label, worst: worst.map_or(label, |inner| inner.max(label)), is_found, own }
+        let worst = worst.map_or(label, |inner| inner.max(label));
+        LeftCommand { traits, reading, is_listed, label, worst, is_found, own }
     }
 }
 
 /// Lists the paths that a command may touch.
 fn list_paths(words: &mut Collected, run: &Run<'_>, left: &LeftCommand<'_>, spec: Option<&Spec>) {
-    let LeftCommand { traits, worst, .. } = *left;
+    let LeftCommand { reading: traits, worst, is_listed, .. } = *left;
     let removes = traits.removes.is_some() || traits.is(Fact::Finds) && worst == Effect::Destructive;
     let has_script = traits.script.is_none() || gives_script(run.arguments);
     let mut skips_script = !has_script;
-    let sweeps = unnamed_files::sweeps(traits, run);
+    // What nobody knows may read all that is in the directories it is given.
+    let sweeps = !is_listed || unnamed_files::sweeps(traits, run);
     let destination = unnamed_files::destination(traits, run.arguments);
     let takes_away = traits.removes == Some(Removes::Directories) || removes && worst == Effect::Destructive;
     for (at, argument) in run.arguments.iter().take(left.own).enumerate() {

@@ -2,7 +2,7 @@
 
 use super::options::{self, Call};
 use super::reduce::Argument;
-use super::table::{Operands, Spec};
+use super::table::{self, Operands, Spec};
 use super::traits::{Fact, Language};
 use super::walk::{Run, Walk};
 use super::{Effect, awk, builtins, find, git, paths, sed, shells, ssh, tar, versions, wrappers};
@@ -68,6 +68,21 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         return;
     }
     walk.add(Effect::Unknown, run.name, &run.span, "not in the table of commands");
+}
+
+/// What a call of a command with a language of its own says by its options, and what those do. If the table does not list
+/// them, nobody can tell.
+pub(super) fn own_call<'a>(walk: &mut Walk<'_, '_>, run: &Run<'a>) -> Option<Call<'a>> {
+    let Some(spec) = table::grammar(run.name) else {
+        walk.add(Effect::Unknown, run.name, &run.span, "options that no table lists");
+        return None;
+    };
+    let call = options::read_until_verb(spec, run.arguments);
+    own_effects(walk, run, &call, run.arguments, run.name);
+    if call.may_have_options {
+        walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
+    }
+    Some(call)
 }
 
 /// Whether a program is given an address, which it opens.

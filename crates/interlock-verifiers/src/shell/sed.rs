@@ -1,38 +1,32 @@
 //! `sed`: the script decides, and whether files are edited in place.
 
-use super::Effect;
 use super::cursor::Cursor;
-use super::options::is_option;
+use super::options::Given;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
+use super::{Effect, programs};
 
-/// Options written out.
-#[rustfmt::skip]
-const OPTIONS: [&str; 16] = [
-    "expression", "file", "in-place", "line-length", "quiet", "silent", "regexp-extended", "separate", "unbuffered",
-    "null-data", "zero-terminated", "posix", "debug", "sandbox", "follow-symlinks", "binary",
-];
-
-/// What a call says.
-#[derive(Default)]
-struct Call<'a> {
-    scripts: Vec<Argument>,
-    operands: Vec<&'a Argument>,
-    in_place: bool,
-}
+/// Options by which files are edited in place.
+const IN_PLACE: [&str; 3] = ["-i", "-I", "--in-place"];
 
 /// Runs `sed`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let mut call = read(walk, run);
+    let Some(call) = programs::own_call(walk, run) else { return };
+    for given in call.each(&IN_PLACE) {
+        let suffix = given.value.as_ref().map_or(Some(""), Argument::known_text);
+        keeps(walk, suffix, &run.span);
+    }
+    let script = |given: &Given<'_>| given.value.clone().unwrap_or_else(|| Argument::unknown(run.span.clone()));
+    let mut scripts: Vec<Argument> = call.each(&["-e", "--expression"]).map(script).collect();
     let mut files = call.operands.as_slice();
-    if call.scripts.is_empty()
-        && let Some((first, rest)) = call.operands.split_first()
+    if scripts.is_empty()
+        && let Some((first, rest)) = files.split_first()
     {
-        call.scripts.push((*first).clone());
+        scripts.push((*first).clone());
         files = rest;
     }
     let mut whole = String::new();
-    for script in &call.scripts {
+    for script in &scripts {
         match script.known_text() {
             Some(text) => {
                 whole.push_str(text);
@@ -42,105 +36,17 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
     }
     judge(walk, run, &whole);
-    if call.in_place {
-        walk.add(Effect::Write, run.name, &run.span, "edits files in place");
+    if call.each(&IN_PLACE).next().is_some() {
         for file in files {
-            super::programs::arms(walk, file, run.name);
+            programs::arms(walk, file, run.name);
         }
     }
     walk.add(Effect::ReadOnly, run.name, &run.span, "prints what it reads, edited");
 }
 
-/// Reads the arguments. Options may stand behind operands.
-fn read<'a>(walk: &mut Walk<'_, '_>, run: &Run<'a>) -> Call<'a> {
-    let mut call = Call::default();
-    let mut ended = false;
-    let mut at = 0usize;
-    while let Some(argument) = run.arguments.get(at) {
-        at = at.saturating_add(1);
-        let Some(text) = argument.known_text() else {
-            if !ended && (argument.may_be_option || argument.prefix().starts_with('-')) {
-                // The script may come as an operand, and then it is not known either.
-                walk.add(Effect::Unknown, run.name, &argument.span, "an argument that is not known");
-            }
-            call.operands.push(argument);
-            continue;
-        };
-        if ended || !is_option(text) {
-            call.operands.push(argument);
-        } else if text == "--" {
-            ended = true;
-        } else if let Some(long) = text.strip_prefix("--") {
-            written_out(walk, run, &mut call, (long, argument), &mut at);
-        } else {
-            letters(walk, run, &mut call, (text, argument), &mut at);
-        }
-    }
-    call
-}
-
-/// An option written out. An abbreviation counts for the worst it can be.
-fn written_out(
-    walk: &mut Walk<'_, '_>,
-    run: &Run<'_>,
-    call: &mut Call<'_>,
-    (long, argument): (&str, &Argument),
-    at: &mut usize,
-) {
-    let (name, value) = long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-    let value = value.map(|value| Argument::known(value, argument.span.clone()));
-    let found: Vec<&str> = OPTIONS.into_iter().filter(|option| option.starts_with(name)).collect();
-    let found = if OPTIONS.contains(&name) { vec![name] } else { found };
-    if found.contains(&"in-place") {
-        call.in_place = true;
-        keeps(walk, value.as_ref().map_or("", |suffix| suffix.prefix()), &argument.span);
-    } else if found.contains(&"file") {
-        let _ = value.unwrap_or_else(|| run.next(at));
-        walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file");
-    } else if found.contains(&"expression") {
-        call.scripts.push(value.unwrap_or_else(|| run.next(at)));
-    } else if found.contains(&"line-length") {
-        let _ = value.unwrap_or_else(|| run.next(at));
-    } else if found.is_empty() {
-        walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known");
-    }
-}
-
-/// Options of one letter, one after the other.
-fn letters(
-    walk: &mut Walk<'_, '_>,
-    run: &Run<'_>,
-    call: &mut Call<'_>,
-    (text, argument): (&str, &Argument),
-    at: &mut usize,
-) {
-    let mut letters = text.get(1..).unwrap_or("").chars();
-    while let Some(letter) = letters.next() {
-        match letter {
-            'n' | 'E' | 'r' | 's' | 'u' | 'z' | 'b' | 'a' => continue,
-            'i' | 'I' => {
-                call.in_place = true;
-                keeps(walk, letters.as_str(), &argument.span);
-            }
-            'e' | 'f' | 'l' => {
-                let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
-                let attached = attached.map(|attached| Argument::known(attached, argument.span.clone()));
-                let value = attached.unwrap_or_else(|| run.next(at));
-                match letter {
-                    'e' => call.scripts.push(value),
-                    'f' => walk.add(Effect::Unknown, run.name, &argument.span, "a script in a file"),
-                    _ => {}
-                }
-            }
-            _ => walk.add(Effect::Unknown, run.name, &argument.span, "an option that is not known"),
-        }
-        return;
-    }
-}
-
 /// Files that are edited are kept under another name: what that is, an unusual suffix does not tell.
-fn keeps(walk: &mut Walk<'_, '_>, suffix: &str, span: &core::ops::Range<usize>) {
-    if let Some(words) = walk.findings.words.as_mut().filter(|_| !super::made_names::is_usual(Some(suffix))) {
+fn keeps(walk: &mut Walk<'_, '_>, suffix: Option<&str>, span: &core::ops::Range<usize>) {
+    if let Some(words) = walk.findings.words.as_mut().filter(|_| !super::made_names::is_usual(suffix)) {
         words.written(&Argument::unknown(span.clone()));
     }
 }

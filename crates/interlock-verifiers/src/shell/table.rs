@@ -1,19 +1,17 @@
 //! The table of commands: what each does, by its options and operands. Data, which a bundle can extend.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::{Arc, LazyLock};
 
 use interlock_core::Cause;
 use interlock_core::bundle::ShellSettings;
 use serde::Deserialize;
 
 use super::Effect;
+use super::built_in::{self, BuiltIn};
+use super::needs::Needs;
 use super::traits::Traits;
-
-/// The built-in table.
-const TABLE: &str = include_str!("commands.toml");
-/// The subcommands of git, likewise.
-const GIT: &str = include_str!("git.toml");
 
 /// How many entries an entry can be like, one after the other.
 const LIKE_DEPTH_MAX: usize = 4;
@@ -21,23 +19,20 @@ const LIKE_DEPTH_MAX: usize = 4;
 /// What is known of commands.
 #[derive(Debug, Clone)]
 pub struct Commands {
-    built_in: Table,
     /// The operator's, which add to the built-in ones and never take away.
-    added: Table,
+    added: Arc<BTreeMap<String, Known>>,
 }
 
 /// What is known of a command that is not listed.
-static UNLISTED: LazyLock<Traits> = LazyLock::new(Traits::default);
-
-/// Commands by name.
-type Table = Arc<BTreeMap<String, Known>>;
+pub(super) static UNLISTED: LazyLock<Traits> = LazyLock::new(Traits::default);
 
 /// What is known of a name.
 #[derive(Debug)]
-struct Known {
+pub(super) struct Known {
     spec: Arc<Spec>,
     /// It says its version, or how it is used, before it looks at the project.
     answers: bool,
+    needs: Needs,
 }
 
 /// One command, or a subcommand of one.
@@ -128,9 +123,9 @@ pub(super) enum Operands {
 }
 
 /// An entry as written.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Entry {
+pub(super) struct Entry {
     effect: Option<String>,
     flags: String,
     args: String,
@@ -158,6 +153,10 @@ struct Entry {
     because: BTreeMap<String, String>,
     /// Those of its names that say their version, or how they are used, before they look at the project.
     answers: String,
+    /// Those that fetch packages.
+    packages: String,
+    /// Those that need more than any profile of the runner gives.
+    beyond: String,
     /// What is known beside effects; for built-in commands only.
     traits: Option<Traits>,
     open: bool,
@@ -174,7 +173,7 @@ struct Entry {
     any: Option<Box<Entry>>,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Verbs {
     read_only: String,
@@ -187,14 +186,13 @@ struct Verbs {
 impl Commands {
     /// The built-in table, and what a bundle adds to it.
     pub fn load(settings: Option<&ShellSettings>) -> Result<Commands, Cause> {
-        let built_in = built_in()?;
         let added = match settings.and_then(|settings| settings.commands.as_deref()) {
             None => BTreeMap::new(),
-            Some(text) => read(text, Origin::Operator)?,
+            Some(text) => read(text)?,
         };
         for (name, Known { spec, .. }) in &added {
             // What code judges may read only; the code says more.
-            let known = built_in.get(name).map(|known| &known.spec);
+            let known = built_in::COMMANDS.get(name).map(|known| &known.spec);
             let known = known.map(|known| if known.is_judged { known.effect } else { Effect::ReadOnly });
             if let Some(known) = known
                 && (spec.effect < known || known != Effect::ReadOnly && spec.options.values().any(lowers))
@@ -205,7 +203,7 @@ impl Commands {
                 .into());
             }
         }
-        Ok(Commands { built_in, added: Arc::new(added) })
+        Ok(Commands { added: Arc::new(added) })
     }
 
     /// The entries that tell the effects of a name: the built-in one, the operator's, or both. Where there are both,
@@ -216,28 +214,38 @@ impl Commands {
     }
 
     /// What is known of a name beside its effects.
-    pub(super) fn traits(&self, name: &str) -> &Traits {
-        self.built_in.get(name).map_or(&UNLISTED, |known| &known.spec.traits)
+    pub(super) fn traits(&self, name: &str) -> &'static Traits {
+        built_in::COMMANDS.get(name).map_or(&UNLISTED, |known| &known.spec.traits)
+    }
+
+    /// Whether anything is known of a name.
+    pub(super) fn lists(&self, name: &str) -> bool {
+        grammar(name).is_some() || self.added.contains_key(name)
     }
 
     /// The options of a command that code reads.
-    pub(super) fn grammar(&self, name: &str) -> Option<&Arc<Spec>> {
-        self.built_in.get(name).map(|known| &known.spec)
+    pub(super) fn grammar(&self, name: &str) -> Option<&'static Arc<Spec>> {
+        grammar(name)
     }
 
     /// Whether a program says its version, or how it is used, before it looks at the project.
     pub(super) fn answers(&self, name: &str) -> bool {
-        self.built_in.get(name).is_some_and(|known| known.answers)
+        built_in::COMMANDS.get(name).is_some_and(|known| known.answers)
+    }
+
+    /// What a command of this name needs, whatever it is told to do.
+    pub(super) fn needs(&self, name: &str) -> Needs {
+        built_in::COMMANDS.get(name).map_or(Needs::Project, |known| known.needs)
     }
 
     /// How many names the built-in table tells the effects of.
     pub fn len(&self) -> usize {
-        self.built_in.values().filter(|known| known.spec.is_judged).count()
+        built_in::COMMANDS.names().filter(|name| self.grammar(name).is_some_and(|spec| spec.is_judged)).count()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.built_in.is_empty()
+        self.len() == 0
     }
 }
 
@@ -245,9 +253,9 @@ fn lowers(option: &Opt) -> bool {
     matches!(option.does, Does::Lowers | Does::Mode)
 }
 
-fn built_in() -> Result<Table, Cause> {
-    static BUILT_IN: OnceLock<Result<Table, Cause>> = OnceLock::new();
-    BUILT_IN.get_or_init(|| read(TABLE, Origin::BuiltIn).map(Arc::new)).clone()
+/// The options of a built-in command.
+pub(super) fn grammar(name: &str) -> Option<&'static Arc<Spec>> {
+    built_in::COMMANDS.get(name).map(|known| &known.spec)
 }
 
 /// The entry for a subcommand of git, if it tells its effects.
@@ -260,50 +268,72 @@ pub(super) fn git_traits(subcommand: &str) -> &'static Traits {
     git_entry(subcommand).map_or(&UNLISTED, |spec| &spec.traits)
 }
 
-/// Most lines have no git in them, so the table is read when one does; a table that is not sound has no entry, and every
-/// subcommand is unknown.
-fn git_entry(subcommand: &str) -> Option<&'static Spec> {
-    static BUILT_IN: OnceLock<Result<BTreeMap<String, Known>, Cause>> = OnceLock::new();
-    let table = BUILT_IN.get_or_init(|| read(GIT, Origin::Git)).as_ref().ok()?;
-    table.get(subcommand).map(|known| known.spec.as_ref())
+/// What a subcommand of git needs.
+pub(super) fn git_needs(subcommand: &str) -> Needs {
+    built_in::GIT.get(subcommand).map_or(Needs::Project, |known| known.needs)
 }
 
-/// Whose table it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
+/// The entry for a subcommand of git, whoever tells its effects.
+pub(super) fn git_entry(subcommand: &str) -> Option<&'static Spec> {
+    built_in::GIT.get(subcommand).map(|known| known.spec.as_ref())
+}
+
+/// Whose entry it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin {
     BuiltIn,
     /// The subcommands of git, where `--no-NAME` takes back what `--NAME` says.
     Git,
     Operator,
 }
 
-/// A table as it is written.
-struct Source {
-    entries: BTreeMap<String, Entry>,
-    origin: Origin,
+/// Where the entries stand that another one is like.
+pub(super) enum Source<'s> {
+    BuiltIn(&'static BuiltIn),
+    Operator(&'s BTreeMap<String, Entry>),
 }
 
-fn read(text: &str, origin: Origin) -> Result<BTreeMap<String, Known>, Cause> {
+/// Reads an operator's table.
+fn read(text: &str) -> Result<BTreeMap<String, Known>, Cause> {
     let entries = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
-    let source = Source { entries, origin };
+    let source = Source::Operator(&entries);
     let mut known_as = BTreeMap::new();
-    for (name, entry) in &source.entries {
-        let Some(group) = names_of(name, entry) else { return Err(format!("`{name}` has names and aliases").into()) };
-        let answers: BTreeSet<&str> = entry.answers.split_ascii_whitespace().collect();
-        for (why, names) in group {
-            let mut spec = resolve(name, source.entry(name, entry)?, None, &source)?;
-            spec.traits = source.traits(name, entry)?;
-            spec.why = why.map(str::to_owned).or(spec.why);
-            let spec = Arc::new(spec);
-            for name in names {
-                let known = Known { spec: Arc::clone(&spec), answers: answers.contains(name) };
-                if known_as.insert(name.to_owned(), known).is_some() {
-                    return Err(format!("`{name}` is there twice").into());
-                }
+    for (heading, entry) in &entries {
+        let Some(group) = names_of(heading, entry) else {
+            return Err(format!("`{heading}` has names and aliases").into());
+        };
+        for (why, name) in group.iter().flat_map(|(why, names)| names.iter().map(move |name| (*why, *name))) {
+            if known_as.insert(name.to_owned(), known(name, why, (heading, entry), &source)?).is_some() {
+                return Err(format!("`{name}` is there twice").into());
             }
         }
     }
     Ok(known_as)
+}
+
+/// What an entry says of one of its names, which may have a reason of its own.
+pub(super) fn known(
+    name: &str,
+    why: Option<&str>,
+    (heading, entry): (&str, &Entry),
+    source: &Source<'_>,
+) -> Result<Known, Cause> {
+    let of = entry.same_as.as_ref().map(|other| source.entry(heading, other)).transpose()?;
+    let mut spec = resolve(heading, of.as_deref().unwrap_or(entry), None, source)?;
+    spec.traits = source.traits(heading, entry)?;
+    spec.why = why.map(str::to_owned).or(spec.why);
+    let needs = if lists(&entry.beyond, name) {
+        Needs::Beyond
+    } else if lists(&entry.packages, name) {
+        Needs::Packages
+    } else {
+        Needs::Project
+    };
+    Ok(Known { spec: Arc::new(spec), answers: lists(&entry.answers, name), needs })
+}
+
+fn lists(column: &str, name: &str) -> bool {
+    column.split_ascii_whitespace().any(|listed| listed == name)
 }
 
 /// The names that an entry is about, with the reason where there is one for each.
@@ -318,26 +348,40 @@ fn names_of<'e>(name: &'e str, entry: &'e Entry) -> Option<Vec<(Option<&'e str>,
     entry.aliases.is_empty().then(|| named.chain(by_reason).collect())
 }
 
-impl Source {
-    /// The entry that tells the effects: itself, or the one it is the same as.
-    fn entry<'e>(&'e self, name: &str, entry: &'e Entry) -> Result<&'e Entry, Cause> {
-        let Some(other) = &entry.same_as else { return Ok(entry) };
-        self.entries.get(other).ok_or_else(|| format!("`{name}`: there is no entry `{other}`").into())
+impl Source<'_> {
+    fn origin(&self) -> Origin {
+        match self {
+            Source::BuiltIn(table) => table.origin,
+            Source::Operator(_) => Origin::Operator,
+        }
+    }
+
+    /// The entry under another heading, which the one under `heading` names.
+    fn entry(&self, heading: &str, other: &str) -> Result<Cow<'_, Entry>, Cause> {
+        let found = match self {
+            Source::BuiltIn(table) => table.entry(other)?.map(Cow::Owned),
+            Source::Operator(entries) => entries.get(other).map(Cow::Borrowed),
+        };
+        found.ok_or_else(|| format!("`{heading}`: there is no entry `{other}`").into())
     }
 
     /// What an entry says beside effects. That is for built-in commands: it can take away what is looked at.
     fn traits(&self, name: &str, entry: &Entry) -> Result<Traits, Cause> {
-        if self.origin == Origin::Operator && (entry.traits.is_some() || !entry.answers.is_empty()) {
-            return Err(format!("`{name}`: `traits` and `answers` are for built-in commands").into());
+        let lists = [&entry.answers, &entry.packages, &entry.beyond];
+        let has_any = entry.traits.is_some() || lists.iter().any(|names| !names.is_empty());
+        if matches!(self, Source::Operator(_)) && has_any {
+            return Err(
+                format!("`{name}`: `traits`, `answers`, `packages` and `beyond` are for built-in commands").into()
+            );
         }
         Ok(entry.traits.clone().unwrap_or_default())
     }
 }
 
-fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) -> Result<Spec, Cause> {
+fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source<'_>) -> Result<Spec, Cause> {
     let label = |text: &str| Effect::parse(text).ok_or_else(|| format!("`{name}`: there is no effect `{text}`"));
     // Code tells the effects of a built-in entry that has only traits.
-    let is_judged = source.origin == Origin::Operator || entry.effect.is_some() || entry.traits.is_none();
+    let is_judged = matches!(source, Source::Operator(_)) || entry.effect.is_some() || entry.traits.is_none();
     let effect = match (&entry.effect, above) {
         (Some(text), _) => label(text)?,
         (None, Some(above)) => above,
@@ -392,7 +436,7 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
         is_posix: entry.posix || operands == Operands::Command,
         is_leading: entry.leading,
         is_endless: entry.endless,
-        negates: source.origin == Origin::Git,
+        negates: matches!(source.origin(), Origin::Git),
         single_dash: entry.single_dash,
         dashless: entry.dashless,
         operands,
@@ -407,15 +451,15 @@ fn resolve(name: &str, entry: &Entry, above: Option<Effect>, source: &Source) ->
 }
 
 /// The options that an entry has: its own, and those of the entries it is like.
-fn all_options(name: &str, entry: &Entry, source: &Source) -> Result<BTreeMap<String, Opt>, Cause> {
+fn all_options(name: &str, entry: &Entry, source: &Source<'_>) -> Result<BTreeMap<String, Opt>, Cause> {
     let mut options = BTreeMap::new();
     options_of(name, entry, &mut options)?;
-    let mut from = entry;
+    let mut from = Cow::Borrowed(entry);
     for _ in 0..LIKE_DEPTH_MAX {
-        let Some(like) = &from.like else { break };
-        from = source.entries.get(like).ok_or_else(|| format!("`{name}`: there is no entry `{like}`"))?;
+        let Some(like) = from.like.clone() else { break };
+        from = source.entry(name, &like)?;
         let mut others = BTreeMap::new();
-        options_of(like, from, &mut others)?;
+        options_of(&like, &from, &mut others)?;
         // What an entry says itself counts.
         others.append(&mut options);
         options = others;

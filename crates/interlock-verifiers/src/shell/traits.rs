@@ -40,6 +40,12 @@ pub(super) struct Traits {
     pub(super) sweeps: String,
     /// Options whose values are numbers.
     pub(super) numbers: String,
+    /// Verbs by which it needs more than any profile of the runner gives.
+    pub(super) beyond_by: String,
+    /// The option that names a module to run, which is mostly a command of its own.
+    pub(super) module: String,
+    /// Modules by which it fetches packages, and which are no commands.
+    pub(super) packages_by: String,
     /// The words by which it prints a credential, by the file that holds it. Words stand in this order, with others
     /// between them; options in any.
     pub(super) prints: BTreeMap<String, Vec<String>>,
@@ -193,7 +199,7 @@ pub(super) enum Makes {
 mod tests {
     use super::*;
     use crate::shell::table::Commands;
-    use crate::shell::{Effect, Setting, Words, examine};
+    use crate::shell::{Effect, Needs, Setting, Words, examine};
 
     /// Named by no table.
     const UNLISTED: &str = "frobnicate";
@@ -223,6 +229,9 @@ mod tests {
             unpacks,
             sweeps,
             numbers,
+            beyond_by,
+            module,
+            packages_by,
             prints,
         } = table.traits(UNLISTED).clone();
         // No code and no word makes it milder, no operand is a script, a number or a host instead of a path.
@@ -230,6 +239,9 @@ mod tests {
         // These tell more of a command whose effect may be mild. Without them it is `unknown`, whatever is said to it.
         assert!(removes.is_none() && makes.is_none() && prints.is_empty());
         assert!([makes_by, suffix, keeps, lists, list_words, unpacks, sweeps].iter().all(String::is_empty));
+        // A profile gives it no packages, and no verb of it is known.
+        assert!([beyond_by, module, packages_by].iter().all(String::is_empty));
+        assert_eq!(table.needs(UNLISTED), Needs::Project);
         assert!(!table.answers(UNLISTED) && table.get(UNLISTED).iter().all(Option::is_none));
         for arguments in ["", "--version", "--help", "-n", "--dry-run", "-t x", "list", "status", "-- a", "@a", "-r ."]
         {
@@ -237,12 +249,25 @@ mod tests {
         }
     }
 
+    /// The name of a program in the project says nothing of it.
+    #[test]
+    fn a_program_outside_of_the_systems_directories_is_unlisted() {
+        let setting = Setting::built_in().expect("the table is sound");
+        for line in ["./echo secret", "bin/test secret", "/opt/x/kill secret", "~/bin/frobnicate secret"] {
+            let (_, words) = examine(line, &setting);
+            let touched = words.touches.iter().find(|touch| touch.path.as_deref() == Some("secret"));
+            assert!(touched.is_some_and(|touch| touch.writes && touch.sweeps), "{line}: {:?}", words.touches);
+        }
+        let (_, words) = examine("/bin/echo secret", &setting);
+        assert!(words.touches.iter().all(|touch| touch.path.as_deref() != Some("secret")), "{:?}", words.touches);
+    }
+
     #[test]
     fn every_word_of_an_unlisted_command_is_a_path_that_it_writes() {
         let (_, words) = judged("first b/c -n 5 --out=d @e https://x.example/f");
         for path in ["first", "b/c", "5", "d", "@e", "e"] {
             let touched = words.touches.iter().find(|touch| touch.path.as_deref() == Some(path));
-            assert!(touched.is_some_and(|touch| touch.writes), "{path}: {:?}", words.touches);
+            assert!(touched.is_some_and(|touch| touch.writes && touch.sweeps), "{path}: {:?}", words.touches);
         }
         assert!(words.hosts.iter().any(|reached| reached.host.as_deref() == Some("x.example")), "{:?}", words.hosts);
     }

@@ -220,13 +220,6 @@ pub(super) struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The argument of an option, as the next word.
-    pub(super) fn next(&self, at: &mut usize) -> Argument {
-        let value = self.arguments.get(*at).cloned();
-        *at = at.saturating_add(1);
-        value.unwrap_or_else(|| Argument::unknown(self.span.clone()))
-    }
-
     /// The same with another name and other arguments; not a function.
     pub(super) fn renamed<'b>(&'b self, name: &'b str, arguments: &'b [Argument]) -> Run<'b> {
         Run {

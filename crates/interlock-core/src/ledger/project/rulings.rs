@@ -56,14 +56,10 @@ pub(in crate::ledger) fn counted(ruled: &Ruled, rules: u32) -> Option<Counted> {
     let code = ruled.ruling.error.as_ref().map(|error| error.code);
     // What a phase does not allow tells an agent where it stands, and what is only shown refuses nothing.
     let is_guidance = facts.call.is_some()
-        && (ruled.observed || code.is_some_and(is_of_phase) || rules >= 4 && is_for_a_person(ruled));
+        && (ruled.observed || code.is_some_and(Code::is_of_phase) || rules >= 4 && is_for_a_person(ruled));
     // A suspended agent is not judged any further.
     let counts = code != Some(Code::AgentSuspended) && !is_guidance;
     counts.then_some(Counted { decision: ruled.ruling.decision, code, violation: ruled.violation })
-}
-
-fn is_of_phase(code: Code) -> bool {
-    code == Code::ShellEffect || code.as_str().starts_with("INTERLOCK-WF-")
 }
 
 /// Whether a coding agent was refused what a person has to decide: by its level of trust, for open questions, or by a rule
