@@ -6,9 +6,8 @@ use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
 use interlock_core::places::is_within;
 use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
-use interlock_verifiers::shell::Needs;
 
-use interlock_verifiers::shell::{Setting, examine};
+use interlock_verifiers::shell::{Needs, Setting, examine};
 
 use super::Seen;
 
@@ -74,12 +73,15 @@ pub(super) fn bound_for(
 /// one gives.
 pub fn profile_of(line: &str, setting: &Setting) -> Option<&'static str> {
     let (analysis, words) = examine(line, setting);
-    let mut commands = words.commands.iter().map(|command| command.words.as_slice());
-    let is_beyond = |words: &[Option<String>]| name_of(words).is_some_and(|name| BEYOND.contains(&name));
-    if analysis.causes.iter().any(|cause| cause.effect == Effect::Destructive) || commands.clone().any(is_beyond) {
+    let needs = words.commands.iter().map(|command| command.needs).max().unwrap_or(Needs::Beyond);
+    if analysis.causes.iter().any(|cause| cause.effect == Effect::Destructive) {
         return None;
     }
-    Some(if commands.any(is_fetching) { BUILD } else { PROJECT })
+    match needs {
+        Needs::Project => Some(PROJECT),
+        Needs::Packages => Some(BUILD),
+        Needs::Beyond => None,
+    }
 }
 
 /// Whether no rule of the operator is about what code that nobody understood might do: a bound keeps it from the places of
