@@ -13,7 +13,7 @@ use interlock_runtime::clock::{Clock, Entropy, SystemClock};
 use interlock_runtime::ledger::{AuditReport, DATABASE_NAME, Replay, SqliteReader, replay, verify_with_key};
 
 use crate::serve::{Places, load_bundle};
-use crate::{Fault, Outcome, print, style};
+use crate::{Fault, Outcome, Report, print, style};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditCommand {

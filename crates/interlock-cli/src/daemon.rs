@@ -24,9 +24,9 @@ use interlock_wire::Running;
 use crate::{Fault, version};
 
 /// Where a home keeps what is of one run of the daemon.
-pub(crate) const RUN: &str = "run";
+pub const RUN: &str = "run";
 /// Where the socket lies in a home.
-pub(crate) const SOCKET: &str = "run/interlock.sock";
+pub const SOCKET: &str = "run/interlock.sock";
 /// What a caller must know, in a file of its owner's alone.
 const TOKEN: &str = "run/token";
 /// Held by whoever starts the daemon.
@@ -44,7 +44,7 @@ const LOG_BYTES_MAX: u64 = 600;
 const ENVIRONMENT: [&str; 7] = ["HOME", "PATH", "LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
 
 /// The directory of one run of the daemon, its owner's alone.
-pub(crate) fn make_run_directory(home: &Path) -> io::Result<()> {
+pub fn make_run_directory(home: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(home.join(RUN)) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         Ok(()) | Err(_) => Ok(()),
@@ -52,7 +52,7 @@ pub(crate) fn make_run_directory(home: &Path) -> io::Result<()> {
 }
 
 /// Draws the token of this run and leaves it for callers; what the daemon keeps is its SHA-256.
-pub(crate) fn new_token(home: &Path) -> io::Result<Digest> {
+pub fn new_token(home: &Path) -> io::Result<Digest> {
     let mut random = [0; 32];
     SystemEntropy::new().fill(&mut random)?;
     let token = hex(&random);
@@ -65,33 +65,47 @@ pub(crate) fn new_token(home: &Path) -> io::Result<Digest> {
 }
 
 /// What the daemon answered.
-pub(crate) struct Told {
-    pub(crate) status: u16,
+#[derive(Debug)]
+pub struct Told {
+    /// The status of HTTP.
+    pub status: u16,
     /// Its version, if it says so.
-    pub(crate) version: Option<String>,
-    pub(crate) body: String,
+    pub version: Option<String>,
+    /// What it said.
+    pub body: String,
 }
 
 /// The daemon of one home.
-pub(crate) struct Daemon {
+#[derive(Debug)]
+pub struct Daemon {
     home: PathBuf,
     socket: PathBuf,
     /// The SHA-256 of its key, if the caller knows it.
     fingerprint: Option<Digest>,
+    /// What is started where none runs; without one, this very program.
+    binary: Option<PathBuf>,
 }
 
 impl Daemon {
-    pub(crate) fn of(home: &Path) -> Daemon {
-        Daemon { home: home.to_owned(), socket: home.join(SOCKET), fingerprint: None }
+    /// Whoever listens in a home.
+    pub fn of(home: &Path) -> Daemon {
+        Daemon { home: home.to_owned(), socket: home.join(SOCKET), fingerprint: None, binary: None }
     }
 
     /// The same, believed only if it proves to hold this key.
-    pub(crate) fn pinned(self, fingerprint: Digest) -> Daemon {
+    #[must_use]
+    pub fn pinned(self, fingerprint: Digest) -> Daemon {
         Daemon { fingerprint: Some(fingerprint), ..self }
     }
 
+    /// The same, with this program where one has to be started.
+    #[must_use]
+    pub fn started_as(self, binary: &Path) -> Daemon {
+        Daemon { binary: Some(binary.to_owned()), ..self }
+    }
+
     /// Starts a daemon unless one runs, and waits until it listens. Of many who try at once one starts it.
-    pub(crate) fn ensure(&self, deadline: Instant) -> Result<(), Fault> {
+    pub fn ensure(&self, deadline: Instant) -> Result<(), Fault> {
         if UnixStream::connect(&self.socket).is_ok() {
             return Ok(());
         }
@@ -140,7 +154,8 @@ impl Daemon {
     fn start(&self) -> io::Result<Child> {
         let mut options = OpenOptions::new();
         let log = options.write(true).create(true).truncate(true).mode(0o600).open(self.home.join(LOG))?;
-        let mut command = Command::new(std::env::current_exe()?);
+        let binary = self.binary.clone().map_or_else(std::env::current_exe, Ok)?;
+        let mut command = Command::new(binary);
         command.args(["serve", "--socket-only", "--home"]).arg(&self.home).env_clear();
         command.envs(ENVIRONMENT.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
         // Its own group, and none of the caller's streams: a host waits until they are closed.
@@ -149,14 +164,14 @@ impl Daemon {
     }
 
     /// What runs there, by its own word.
-    pub(crate) fn who(&self, deadline: Instant) -> Result<Running, Fault> {
+    pub fn who(&self, deadline: Instant) -> Result<Running, Fault> {
         let told = self.request("GET", "/daemon", &[], &[], deadline)?;
         let unclear = || Fault::new(format!("the daemon at {} does not say who it is", self.shown()));
         interlock_wire::read(&told.body).map_err(|_| unclear())
     }
 
     /// Puts a daemon of this version in the place of an older one. Of many who try at once, each stops the old one only.
-    pub(crate) fn replace_older(&self, deadline: Instant) -> Result<(), Fault> {
+    pub fn replace_older(&self, deadline: Instant) -> Result<(), Fault> {
         let running = self.who(deadline)?;
         if version::is_newer(version::OWN, &running.version) {
             self.post("/daemon/stop", &running.process.to_string(), deadline)?;
@@ -178,13 +193,13 @@ impl Daemon {
     /// Sends a body to a path; answers with the status and the body, whatever they are.
     ///
     /// A fault before the request left says that nothing was changed; one after it cannot.
-    pub(crate) fn post(&self, path: &str, body: &str, deadline: Instant) -> Result<(u16, String), Fault> {
+    pub fn post(&self, path: &str, body: &str, deadline: Instant) -> Result<(u16, String), Fault> {
         let told = self.request("POST", path, body.as_bytes(), &[], deadline)?;
         Ok((told.status, told.body))
     }
 
     /// The same for any method and bytes, with more headers.
-    pub(crate) fn request(
+    pub fn request(
         &self,
         method: &str,
         path: &str,

@@ -175,7 +175,7 @@ fn workflow_step(directory: &Path, template: &Template) -> Result<Step, Fault> {
     let others = WORKFLOW_FILES.iter().filter(|name| **name != WRITTEN);
     let taken = others.map(|name| directory.join(PROJECT_SETTINGS).join(name)).find(|path| path.exists());
     let taken = taken.or_else(|| {
-        let other = file.text.as_deref().is_some_and(|text| text != template.text);
+        let other = file.text().is_some_and(|text| text != template.text);
         other.then(|| file.path.clone())
     });
     if let Some(path) = taken {
@@ -185,7 +185,7 @@ fn workflow_step(directory: &Path, template: &Template) -> Result<Step, Fault> {
             .and_then_do(next));
     }
     let what = format!("the workflow `{}`: {}", template.name, template.summary);
-    Ok(Step::write(file, template.text.to_owned(), what))
+    Ok(Step::write(file, template.text.as_bytes().to_vec(), what))
 }
 
 fn undo_commands(hosts: &[Host], scope: Scope, base: &Path, steps: &[Step]) -> Result<Vec<String>, Fault> {

@@ -10,10 +10,9 @@ mod audit;
 mod backup;
 mod client;
 mod config;
-mod daemon;
 mod doctor;
 mod engine;
-mod exec;
+mod exec_arguments;
 mod explain;
 mod gateway;
 mod hook;
@@ -33,13 +32,13 @@ mod style;
 mod table;
 mod telemetry;
 mod top;
-mod version;
 mod workflow;
 
 use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use interlock_cli::{Fault, daemon, version};
 use interlock_core::json::quote;
 use interlock_core::{Code, visible};
 
@@ -106,7 +105,7 @@ enum Command {
     /// Answer an event of a coding agent's host; hosts run this
     Hook(hook::HookArguments),
     /// Run a command held by the kernel to what was decided about it; hosts run this, and so can you
-    Exec(exec::ExecArguments),
+    Exec(exec_arguments::ExecArguments),
     /// Check a ledger, decide everything in it again, prove what is in it, export it
     Audit {
         #[command(subcommand)]
@@ -159,58 +158,13 @@ enum Outcome {
     Refused,
 }
 
-/// Why a command could not answer: exit code 2, or 1 if a server understood and refused.
-struct Fault {
-    /// A server may know codes that this version does not.
-    code: Option<String>,
-    message: String,
-    /// What to do about it.
-    next: Option<String>,
-    exit: u8,
-    /// Whether trying again may help.
-    is_transient: bool,
-    /// A server's own words, for `--json`.
-    document: Option<String>,
-    /// A log has it already.
-    said: bool,
+/// How a fault is told.
+trait Report {
+    /// For people on standard error; with `--json` for programs on standard output, if that can be written.
+    fn report(&self, json: bool);
 }
 
-impl Fault {
-    fn new(message: impl Into<String>) -> Fault {
-        Fault {
-            code: None,
-            message: message.into(),
-            next: None,
-            exit: 2,
-            is_transient: false,
-            document: None,
-            said: false,
-        }
-    }
-
-    fn with_code(code: Code, message: impl Into<String>) -> Fault {
-        Fault { code: Some(code.as_str().to_owned()), ..Fault::new(message) }
-    }
-
-    /// The same with what to do about it.
-    fn and_then_do(self, next: impl Into<String>) -> Fault {
-        Fault { next: Some(next.into()), ..self }
-    }
-
-    /// The same as an answer that is no.
-    fn refused(self) -> Fault {
-        Fault { exit: 1, ..self }
-    }
-
-    fn transient(self) -> Fault {
-        Fault { is_transient: true, ..self }
-    }
-
-    fn is_refused(&self) -> bool {
-        self.exit == 1
-    }
-
-    /// For people on standard error; with `--json` for programs on standard output, if that can be written.
+impl Report for Fault {
     fn report(&self, json: bool) {
         if json {
             let member = |name: &str, text: &Option<String>| {
@@ -235,12 +189,6 @@ impl Fault {
     }
 }
 
-impl From<std::io::Error> for Fault {
-    fn from(reason: std::io::Error) -> Fault {
-        Fault::new(format!("cannot write the output: {reason}"))
-    }
-}
-
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     // Its exit codes are the host's, not ours.
@@ -248,7 +196,7 @@ fn main() -> ExitCode {
         return hook::run(arguments);
     }
     if let Command::Exec(arguments) = &arguments.command {
-        return exec::run(arguments);
+        return exec_arguments::run(arguments);
     }
     let json = arguments.command.wants_json();
     // A panic is a fault like any other: it must not look like an answer.

@@ -37,7 +37,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use crate::telemetry::{Reports, TelemetryArguments};
-use crate::{Fault, Outcome, daemon, print, style};
+use crate::{Fault, Outcome, Report, daemon, print, style};
 
 /// Where to listen unless told otherwise.
 pub(crate) const LISTEN: &str = "127.0.0.1:7878";
@@ -430,7 +430,7 @@ fn abilities() -> Abilities {
         landlock: told.landlock_abi,
         seccomp: told.seccomp && told.notifier,
     };
-    crate::exec::probe_apart().map(of).unwrap_or_default()
+    crate::exec_arguments::probe_apart().map(of).unwrap_or_default()
 }
 
 /// The variable with the operator's key.

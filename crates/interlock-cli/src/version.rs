@@ -3,10 +3,10 @@
 use std::cmp::Ordering;
 
 /// This program's version.
-pub(crate) const OWN: &str = env!("CARGO_PKG_VERSION");
+pub const OWN: &str = env!("CARGO_PKG_VERSION");
 
 /// Whether one version comes after another. Of a text that is no version nothing is said, so it is never older.
-pub(crate) fn is_newer(one: &str, other: &str) -> bool {
+pub fn is_newer(one: &str, other: &str) -> bool {
     match (Version::parse(one), Version::parse(other)) {
         (Some(one), Some(other)) => one.compare(&other) == Ordering::Greater,
         (None, _) | (_, None) => false,

@@ -16,6 +16,7 @@ use interlock_core::contain::{Bound, Cache, Cover, Profile, Reach};
 use interlock_core::places::{
     Concern, REGENERABLE, USER_CACHES, VISIBLE_IN_HOME, fixed_places, is_guarded_secret, is_within,
 };
+use interlock_core::rule::ShellPattern;
 
 use crate::call_policy::TEMPORARY;
 use crate::git_index;
@@ -115,25 +116,37 @@ fn placed(place: &str, project: &Path, home: Option<&Path>) -> Option<PathBuf> {
 /// The places beneath a directory that are guarded wherever they lie, as far as they are there: one level of patterns. Of a
 /// directory that cannot be listed nobody can tell.
 fn guarded_in(directory: &Path, concern: Concern) -> io::Result<BTreeSet<PathBuf>> {
-    // The table is in lower case, and names on the disk may not be.
-    let mut names: Vec<String> = Vec::new();
+    // Listed once. The table is in lower case, and names on the disk may not be.
+    let mut names: Vec<(String, String, bool)> = Vec::new();
     for entry in fs::read_dir(directory)? {
-        names.extend(entry?.file_name().into_string().ok());
-    }
-    let rests = fixed_places(concern).filter_map(|pattern| pattern.strip_prefix("**/"));
-    let spelt = |rest: &str| -> Vec<String> {
-        let (first, more) = rest.split_once('/').map_or((rest, None), |(first, more)| (first, Some(more)));
-        if first.contains('*') {
-            return vec![rest.to_owned()];
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string() {
+            names.push((name.to_lowercase(), name, entry.file_type()?.is_symlink()));
         }
-        let same = names.iter().filter(|name| name.to_lowercase() == first);
-        same.map(|name| more.map_or_else(|| name.clone(), |more| format!("{name}/{more}"))).collect()
-    };
+    }
     let mut found = BTreeSet::new();
-    for rest in rests.flat_map(spelt) {
-        found.extend(expanded(directory, &rest)?);
+    for rest in fixed_places(concern).filter_map(|pattern| pattern.strip_prefix("**/")) {
+        let rest = rest.strip_suffix("/**").unwrap_or(rest);
+        let (first, more) = rest.split_once('/').map_or((rest, None), |(first, more)| (first, Some(more)));
+        let pattern = first.contains('*').then(|| ShellPattern::new(first));
+        let is_meant = |lower: &str| pattern.as_ref().map_or(lower == first, |pattern| pattern.matches(lower));
+        for (_, name, is_link) in names.iter().filter(|(lower, ..)| is_meant(lower)) {
+            match more {
+                Some(more) => found.extend(expanded(directory, &format!("{name}/{more}"))?),
+                // What a pattern means is what a link of such a name leads to.
+                None if *is_link && pattern.is_some() => found.extend([led_to(directory, name)?]),
+                None => found.extend([directory.join(name)]),
+            }
+        }
     }
     Ok(found)
+}
+
+/// Where a link leads, even if nothing is there.
+fn led_to(directory: &Path, name: &str) -> io::Result<PathBuf> {
+    let directory = directory.to_str().ok_or_else(|| io::Error::other("a directory is not text"))?;
+    let found = paths::resolve(&format!("{directory}/{name}"), directory, None);
+    found.known().map(PathBuf::from).ok_or_else(|| io::Error::other("nobody can tell where a link leads"))
 }
 
 /// What of a pattern is there, beneath a directory.
@@ -320,9 +333,13 @@ mod tests {
         assert!(guarded_in(&missing, Concern::Secret).is_err());
         assert!(locked_in(&missing, true).is_err());
         fs::create_dir_all(missing.join(".ssh")).expect("made");
-        fs::write(missing.join("Server.pem"), "").expect("written");
+        for name in ["Server.PEM", ".old.key", "led", "id_x"] {
+            fs::write(missing.join(name), "").expect("written");
+        }
+        std::os::unix::fs::symlink("led", missing.join("id_rsa")).expect("linked");
         let found = guarded_in(&missing, Concern::Secret).expect("listed");
-        assert!(found.contains(&missing.join(".ssh")) && found.contains(&missing.join("Server.pem")), "{found:?}");
+        let meant = [".old.key", ".ssh", "Server.PEM", "led"].map(|name| missing.join(name));
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), meant);
         fs::remove_dir_all(&missing).expect("removed");
     }
 }

@@ -1,5 +1,6 @@
 //! The door for runners: a command is to be started, and what comes back is the bound the kernel is to hold it to; later
-//! its end is told. Both are on record before they are answered.
+//! its end is told. A start is on record before it is answered. An end is answered once it is sure to be recorded before
+//! whatever is told later: the runner need not wait for the disk, and an end that is lost meets no fact.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -99,11 +100,11 @@ impl ToolDoor {
         Ok(StartAnswer { exec_id, decision_id, bound, temp, env_blocked, env_set })
     }
 
-    /// Records how a command ended that was started with a ticket.
+    /// Hands in how a command ended that was started with a ticket.
     pub fn end_exec(&self, ticket: &str, ended: ExecEnded) -> Result<(), DoorFault> {
         let (_, entry) = self.judged_by(ticket)?;
-        let agent = entry.agent.as_deref().ok_or(DoorFault::Refused(Code::ContainTicket))?;
-        self.change(agent, RunChange::EndExec(Box::new(ended)))
+        let agent = entry.agent.ok_or(DoorFault::Refused(Code::ContainTicket))?;
+        self.hand_in(Command::ChangeRun { agent, change: RunChange::EndExec(Box::new(ended)) })
     }
 
     /// The decision that a ticket is for, and its entry.

@@ -436,10 +436,22 @@ impl ToolDoor {
         self.note_down(Command::ChangeRun { agent: agent.to_owned(), change })
     }
 
-    fn note_down(&self, command: Command) -> Result<(), DoorFault> {
-        let answer = self.submit(command);
-        if matches!(answer, Answer::Recorded(_) | Answer::Done) { Ok(()) } else { Err(fault_of(&answer)) }
+    /// Hands a command to the ledger, which takes it before all that is handed to it later, and does not wait for the
+    /// disk. What the ledger does not take is refused at once.
+    pub(crate) fn hand_in(&self, command: Command) -> Result<(), DoorFault> {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        // Nobody need be there any more when it is recorded.
+        self.gate.ledger().submit(command, move |answer| drop(sender.send(answer)));
+        receiver.try_recv().map_or(Ok(()), |answer| noted(&answer))
     }
+
+    fn note_down(&self, command: Command) -> Result<(), DoorFault> {
+        noted(&self.submit(command))
+    }
+}
+
+fn noted(answer: &Answer) -> Result<(), DoorFault> {
+    if matches!(answer, Answer::Recorded(_) | Answer::Done) { Ok(()) } else { Err(fault_of(answer)) }
 }
 
 pub(crate) fn fault_of(answer: &Answer) -> DoorFault {

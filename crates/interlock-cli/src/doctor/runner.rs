@@ -12,7 +12,7 @@ use interlock_runner::Rung;
 use interlock_runtime::coding_agents::{Known, project_of};
 
 use super::{Visit, shown};
-use crate::exec::probe_apart;
+use crate::exec_arguments::probe_apart;
 use crate::install::{Site, user_home, wrong_programs};
 
 const NAME: &str = "runner";

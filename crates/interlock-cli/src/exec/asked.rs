@@ -10,7 +10,7 @@ use interlock_hosts::settings::run_script;
 use interlock_hosts::{Handed, HandedLine, Host, handed_to_prefix, handed_to_script};
 use interlock_wire::{ExecForm, ExecStart};
 
-use super::{ExecArguments, NotRun};
+use super::{NotRun, OwnCommand, Wish};
 
 /// Set for hooks and servers of Claude Code, and not for its command lines.
 const OWN_OF_CLAUDE_CODE: &str = "CLAUDE_PROJECT_DIR";
@@ -29,30 +29,36 @@ pub(super) enum Program {
     Text { shell: OsString, handed: HandedLine },
 }
 
-/// What the arguments ask for. What is in no form that is known is not run.
-pub(super) fn of(arguments: &ExecArguments, home: &Path) -> Result<Asked, NotRun> {
+/// What is wished for. What is in no form that is known is not run.
+pub(super) fn of(wish: &Wish, home: &Path) -> Result<Asked, NotRun> {
     let here = directory()?;
-    if let Some(text) = &arguments.prefixed {
-        let is_own = env::var_os(OWN_OF_CLAUDE_CODE).is_some();
-        return match handed_to_prefix(text, is_own) {
-            Handed::Line(handed) => Ok(line(handed, claude_code_s_shell(), here)),
-            Handed::Own => {
-                let start = ExecStart { host: Some(name(Host::ClaudeCode)), ..start(ExecForm::HostOwn, text, here) };
-                // As the host itself would without a prefix.
-                let words = ["/bin/sh", "-c", text].map(OsString::from).to_vec();
-                Ok(Asked { start, program: Program::Words(words) })
-            }
-            Handed::Unknown => Err(unknown_form("Claude Code")),
-        };
+    match wish {
+        Wish::Prefixed(text) => prefixed(text, here),
+        Wish::Sourced(text) => sourced(text, here, home),
+        Wish::Own(command) => of_person(command, here),
     }
-    if let Some(text) = &arguments.sourced {
-        let home = home.to_str().ok_or_else(|| NotRun::new(Code::ContainTicket, "the home is not UTF-8"))?;
-        return match handed_to_script(text, &run_script(home)) {
-            Handed::Line(handed) => Ok(line(handed, bash(), here)),
-            Handed::Own | Handed::Unknown => Err(unknown_form("Codex or Gemini CLI")),
-        };
+}
+
+fn prefixed(text: &str, here: String) -> Result<Asked, NotRun> {
+    let is_own = env::var_os(OWN_OF_CLAUDE_CODE).is_some();
+    match handed_to_prefix(text, is_own) {
+        Handed::Line(handed) => Ok(line(handed, claude_code_s_shell(), here)),
+        Handed::Own => {
+            let start = ExecStart { host: Some(name(Host::ClaudeCode)), ..start(ExecForm::HostOwn, text, here) };
+            // As the host itself would without a prefix.
+            let words = ["/bin/sh", "-c", text].map(OsString::from).to_vec();
+            Ok(Asked { start, program: Program::Words(words) })
+        }
+        Handed::Unknown => Err(unknown_form("Claude Code")),
     }
-    of_person(arguments, here)
+}
+
+fn sourced(text: &str, here: String, home: &Path) -> Result<Asked, NotRun> {
+    let home = home.to_str().ok_or_else(|| NotRun::new(Code::ContainTicket, "the home is not UTF-8"))?;
+    match handed_to_script(text, &run_script(home)) {
+        Handed::Line(handed) => Ok(line(handed, bash(), here)),
+        Handed::Own | Handed::Unknown => Err(unknown_form("Codex or Gemini CLI")),
+    }
 }
 
 /// A command line of an agent, as its host handed it over.
@@ -73,25 +79,25 @@ fn line(handed: HandedLine, shell: OsString, here: String) -> Asked {
 }
 
 /// A person's own command, or one that is the whole of a judged line.
-fn of_person(arguments: &ExecArguments, here: String) -> Result<Asked, NotRun> {
-    let (text, words) = match &arguments.line {
+fn of_person(command: &OwnCommand, here: String) -> Result<Asked, NotRun> {
+    let (text, words) = match &command.line {
         Some(line) => (line.clone(), vec![bash(), "-c".into(), line.into()]),
-        None if arguments.command.is_empty() => {
+        None if command.words.is_empty() => {
             let message = "there is nothing to run: give -c LINE, or -- COMMAND";
             return Err(NotRun { code: None, told: None, message: message.to_owned(), exit: 2 });
         }
         None => {
-            let quoted: Vec<String> = arguments.command.iter().map(|word| shell_quoted(word)).collect();
-            (quoted.join(" "), arguments.command.iter().map(OsString::from).collect())
+            let quoted: Vec<String> = command.words.iter().map(|word| shell_quoted(word)).collect();
+            (quoted.join(" "), command.words.iter().map(OsString::from).collect())
         }
     };
-    let project = arguments.project.as_deref().map(|project| {
+    let project = command.project.as_deref().map(|project| {
         let found = std::fs::canonicalize(project).ok().and_then(|path| path.to_str().map(str::to_owned));
         found.ok_or_else(|| NotRun::new(Code::ContainSetup, format!("{} cannot be found", project.display())))
     });
     let start = ExecStart {
-        ticket: arguments.ticket.clone(),
-        profile: arguments.profile.clone(),
+        ticket: command.ticket.clone(),
+        profile: command.profile.clone(),
         project: project.transpose()?,
         ..start(ExecForm::Command, &text, here)
     };

@@ -12,13 +12,14 @@ use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
 use interlock_core::json::{self, Limits};
-use interlock_core::{Code, Digest, visible};
+use interlock_core::{Code, visible};
 use interlock_hosts::{HandedLine, Host};
 use interlock_runner::{ContainFault, Ended, How, Session, Start};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
-use super::{NOT_FOUND, NOT_RUN, NotRun};
+use super::{Ground, NOT_FOUND, NOT_RUN, NotRun};
+use crate::Fault;
 use crate::daemon::{Daemon, RUN, SOCKET};
 
 /// How long the daemon may take to answer, its start included.
@@ -31,16 +32,12 @@ const TEMPORARY_INSIDE: &str = "/tmp";
 const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
 
 /// Starts what is asked for, if the daemon lets it, and ends as it ends.
-pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Result<ExitCode, NotRun> {
+pub(super) fn run(asked: Asked, ground: &Ground) -> Result<ExitCode, NotRun> {
+    let home = &ground.home;
     let daemon = Daemon::of(home);
-    let daemon = match fingerprint {
-        Some(fingerprint) => daemon.pinned(fingerprint),
-        None => daemon,
-    };
-    if is_shut_in(home) {
-        return Err(NotRun::new(Code::ContainRecord, SHUT_IN));
-    }
-    let started = start(&daemon, &asked.start)?;
+    let daemon = ground.daemon.into_iter().fold(daemon, Daemon::pinned);
+    let daemon = ground.binary.iter().fold(daemon, |daemon, binary| daemon.started_as(binary));
+    let started = start(&daemon, home, &asked.start)?;
     let environment = environment(&started);
     if started.bound.is_none() && started.exec_id.is_empty() {
         return Err(replace(asked.program, environment));
@@ -203,13 +200,16 @@ fn is_shut_in(home: &Path) -> bool {
 }
 
 /// Asks whether it may start. It is on record then.
-fn start(daemon: &Daemon, asked: &ExecStart) -> Result<ExecStarted, NotRun> {
+fn start(daemon: &Daemon, home: &Path, asked: &ExecStart) -> Result<ExecStarted, NotRun> {
     let deadline = Instant::now() + ANSWER_TIME_MAX;
     let body = interlock_wire::write(asked);
     let send = || daemon.post("/exec/start", &body, deadline);
     let told = send().or_else(|fault| {
         if !fault.is_transient {
             return Err(fault);
+        }
+        if is_shut_in(home) {
+            return Err(Fault::new(SHUT_IN));
         }
         // Nobody listens yet, or the last one has just gone. A ticket that was spent unheard is refused now.
         daemon.ensure(deadline)?;

@@ -16,6 +16,9 @@ use crate::Fault;
 /// The largest settings file that is edited.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
+/// The largest program of ours.
+const PROGRAM_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
 /// The mode of our programs: their owner runs them.
 const PROGRAM_MODE: u32 = 0o700;
 
@@ -23,8 +26,8 @@ const PROGRAM_MODE: u32 = 0o700;
 pub(crate) struct TargetFile {
     /// Where it really is, links resolved.
     pub(crate) path: PathBuf,
-    /// What it said; nothing: there was none.
-    pub(crate) text: Option<String>,
+    /// What it said; nothing: there was none. Of settings it is text.
+    pub(crate) bytes: Option<Vec<u8>>,
     /// Its mode, or the one it is to get.
     mode: u32,
     /// The mode of directories made for it.
@@ -34,10 +37,16 @@ pub(crate) struct TargetFile {
 impl TargetFile {
     /// Looks at a file beneath a directory. `is_private`: what is made new is its owner's alone.
     pub(crate) fn look(base: &Path, relative: &str, is_private: bool) -> Result<TargetFile, Fault> {
+        let file = TargetFile::look_at(base, relative, is_private, BYTES_MAX)?;
+        match file.text().is_some() || file.bytes.is_none() {
+            true => Ok(file),
+            false => Err(refused(&base.join(relative), "it is not UTF-8")),
+        }
+    }
+
+    fn look_at(base: &Path, relative: &str, is_private: bool, bytes_max: u64) -> Result<TargetFile, Fault> {
         let named = base.join(relative);
-        let refused = |what: &str| {
-            Fault::new(format!("{} was left alone: {what}", shown(&named))).refused().and_then_do("nothing was changed")
-        };
+        let refused = |what: &str| refused(&named, what);
         let system = |error: io::Error| refused(&error.to_string());
         let base = fs::canonicalize(base).map_err(system)?;
         let (mode, directory_mode) = if is_private { (0o600, 0o700) } else { (0o644, 0o755) };
@@ -48,7 +57,7 @@ impl TargetFile {
                 if !path.starts_with(&base) {
                     return Err(refused("it lies behind a link that leads elsewhere"));
                 }
-                return Ok(TargetFile { path, text: None, mode, directory_mode });
+                return Ok(TargetFile { path, bytes: None, mode, directory_mode });
             }
             Err(error) => return Err(system(error)),
         }
@@ -63,22 +72,26 @@ impl TargetFile {
         if found.uid() != own_user() {
             return Err(refused("it belongs to another user"));
         }
-        if found.len() > BYTES_MAX {
-            return Err(refused("it is larger than any settings file"));
+        if found.len() > bytes_max {
+            return Err(refused("it is larger than what belongs there"));
         }
         let mut bytes = Vec::new();
-        File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut bytes)).map_err(system)?;
-        let text = String::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
-        Ok(TargetFile { path, text: Some(text), mode: found.mode() & 0o7777, directory_mode })
+        File::open(&path).and_then(|file| file.take(bytes_max).read_to_end(&mut bytes)).map_err(system)?;
+        Ok(TargetFile { path, bytes: Some(bytes), mode: found.mode() & 0o7777, directory_mode })
     }
 
     /// Looks at a program of ours in a home, which need not be there yet.
     pub(crate) fn program(home: &Path, relative: &str) -> Result<TargetFile, Fault> {
         let (mode, directory_mode) = (PROGRAM_MODE, 0o700);
         if !home.exists() {
-            return Ok(TargetFile { path: home.join(relative), text: None, mode, directory_mode });
+            return Ok(TargetFile { path: home.join(relative), bytes: None, mode, directory_mode });
         }
-        Ok(TargetFile { mode, ..TargetFile::look(home, relative, true)? })
+        Ok(TargetFile { mode, ..TargetFile::look_at(home, relative, true, PROGRAM_BYTES_MAX)? })
+    }
+
+    /// What it said, if that is text.
+    pub(crate) fn text(&self) -> Option<&str> {
+        str::from_utf8(self.bytes.as_deref()?).ok()
     }
 
     /// Whether its owner can run it.
@@ -89,14 +102,14 @@ impl TargetFile {
     /// Puts another text in its place, or takes it away; all of it or nothing. Says which directories were made for it.
     ///
     /// A file that changed since it was looked at stays as it is: what was shown is not what would be written.
-    pub(crate) fn replace(&self, next: Option<&str>) -> Result<Vec<PathBuf>, Fault> {
+    pub(crate) fn replace(&self, next: Option<&[u8]>) -> Result<Vec<PathBuf>, Fault> {
         let system = |error: io::Error| Fault::new(format!("{} cannot be written: {error}", shown(&self.path)));
         let now = match fs::read(&self.path) {
             Ok(bytes) => Some(bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(system(error)),
         };
-        if now.as_deref() != self.text.as_deref().map(str::as_bytes) {
+        if now != self.bytes {
             return Err(Fault::new(format!("{} was changed meanwhile, and was left alone", shown(&self.path)))
                 .and_then_do("try again")
                 .refused());
@@ -106,10 +119,10 @@ impl TargetFile {
 
     /// Gives back what was there when it was looked at, whatever is there now.
     pub(crate) fn give_back(&self) -> io::Result<()> {
-        self.put(self.text.as_deref()).map(drop)
+        self.put(self.bytes.as_deref()).map(drop)
     }
 
-    fn put(&self, next: Option<&str>) -> io::Result<Vec<PathBuf>> {
+    fn put(&self, next: Option<&[u8]>) -> io::Result<Vec<PathBuf>> {
         let parent = self.path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         let Some(next) = next else {
             match fs::remove_file(&self.path) {
@@ -129,8 +142,8 @@ impl TargetFile {
         let written = (|| {
             let mut options = OpenOptions::new();
             let mut file = options.write(true).create_new(true).mode(self.mode).open(&partial)?;
-            file.write_all(next.as_bytes())?;
-            if self.text.is_some() {
+            file.write_all(next)?;
+            if self.bytes.is_some() {
                 file.set_permissions(fs::Permissions::from_mode(self.mode))?;
             }
             file.sync_all()?;
@@ -145,6 +158,10 @@ impl TargetFile {
         }
         written.map(|()| missing)
     }
+}
+
+fn refused(path: &Path, what: &str) -> Fault {
+    Fault::new(format!("{} was left alone: {what}", shown(path))).refused().and_then_do("nothing was changed")
 }
 
 /// Where a file would be that is not there yet: the nearest directory above it, links resolved, and the rest.

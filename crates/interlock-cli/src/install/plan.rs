@@ -20,7 +20,7 @@ use crate::style::{BAD, FAINT, GOOD, RESET};
 pub(crate) struct Step {
     pub(crate) file: TargetFile,
     /// What it is to say; nothing: it goes.
-    pub(crate) next: Option<String>,
+    pub(crate) next: Option<Vec<u8>>,
     /// What is different then, a line each.
     pub(crate) changes: Vec<String>,
     memory: Memory,
@@ -51,8 +51,8 @@ impl Ground<'_> {
 
 impl Step {
     /// A file of our own that is to be there.
-    pub(crate) fn write(file: TargetFile, text: String, what: String) -> Step {
-        Step { file, next: Some(text), changes: vec![what], memory: Memory::Nothing }
+    pub(crate) fn write(file: TargetFile, bytes: Vec<u8>, what: String) -> Step {
+        Step { file, next: Some(bytes), changes: vec![what], memory: Memory::Nothing }
     }
 
     /// A file of our own that is to go.
@@ -61,11 +61,17 @@ impl Step {
     }
 
     pub(crate) fn is_change(&self) -> bool {
-        self.file.text != self.next
+        self.file.bytes != self.next
+    }
+
+    /// What is different; of what is no text, nothing can be shown.
+    fn difference(&self) -> String {
+        let text = |bytes: &Option<Vec<u8>>| String::from_utf8(bytes.clone().unwrap_or_default()).unwrap_or_default();
+        difference(&text(&self.file.bytes), &text(&self.next))
     }
 
     fn state(&self) -> &'static str {
-        match (&self.file.text, &self.next) {
+        match (&self.file.bytes, &self.next) {
             (before, after) if before == after => "unchanged",
             (None, _) => "new",
             (Some(_), Some(_)) => "edited",
@@ -81,15 +87,15 @@ pub(crate) fn install(host: Host, ground: Ground<'_>, wanted: &Wanted) -> Result
     for place in places(host, ground.scope) {
         let file = ground.look(&place)?;
         let refused = |problem: settings::Problem| refusal(&file.path, &problem);
-        let edited = settings::install(host, &place, file.text.as_deref(), wanted).map_err(refused)?;
+        let edited = settings::install(host, &place, file.text(), wanted).map_err(refused)?;
         let path = path_text(&file.path)?;
         let known = Record::of(ground.home, host, &file.path);
-        let is_ours = |record: &Record| file.text.as_deref().map(digest) == Some(record.after);
+        let is_ours = |record: &Record| file.text().map(digest) == Some(record.after);
         let (before, made) = match known {
             // Installed again: what was there before is what was there before the first time.
             Some(record) if is_ours(&record) => (record.before, record.made),
             known => {
-                let stripped = settings::uninstall(host, &place, file.text.as_deref()).map_err(refused)?;
+                let stripped = settings::uninstall(host, &place, file.text()).map_err(refused)?;
                 (stripped.text, known.map(|record| record.made).unwrap_or_default())
             }
         };
@@ -103,7 +109,7 @@ pub(crate) fn install(host: Host, ground: Ground<'_>, wanted: &Wanted) -> Result
             made,
         };
         let memory = Memory::Keep(Box::new(record));
-        steps.push(Step { file, next: edited.text, changes: edited.changes, memory });
+        steps.push(Step { file, next: edited.text.map(String::into_bytes), changes: edited.changes, memory });
     }
     Ok(steps)
 }
@@ -116,20 +122,21 @@ pub(crate) fn uninstall(host: Host, ground: Ground<'_>) -> Result<Vec<Step>, Fau
         let known = Record::of(ground.home, host, &file.path);
         let memory = |known: Option<Record>| known.map_or(Memory::Nothing, |record| Memory::Forget(Box::new(record)));
         if let Some(record) = &known
-            && file.text.as_deref().map(digest) == Some(record.after)
+            && file.text().map(digest) == Some(record.after)
         {
-            let next = record.before.clone();
+            let next = record.before.clone().map(String::into_bytes);
             let changes = vec!["restored as it was, to the byte".to_owned()];
             steps.push(Step { file, next, changes, memory: memory(known) });
             continue;
         }
         let refused = |problem: settings::Problem| refusal(&file.path, &problem);
-        let edited = settings::uninstall(host, &place, file.text.as_deref()).map_err(refused)?;
+        let edited = settings::uninstall(host, &place, file.text()).map_err(refused)?;
         let mut changes = edited.changes;
         if !changes.is_empty() && known.is_some() {
             changes.push("somebody changed the file since: only ours was taken out".to_owned());
         }
-        steps.push(Step { file, next: edited.text, changes, memory: memory(known) });
+        let next = edited.text.map(String::into_bytes);
+        steps.push(Step { file, next, changes, memory: memory(known) });
     }
     let forgotten = steps.iter().filter(|step| matches!(step.memory, Memory::Forget(_))).count();
     steps.extend(programs::uninstall(ground.home, forgotten)?);
@@ -213,8 +220,7 @@ pub(crate) fn show(steps: &[Step]) -> String {
         for change in &step.changes {
             out.push_str(&format!("  {}\n", visible(change)));
         }
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        for line in difference(&text(&step.file.text), &text(&step.next)).lines() {
+        for line in step.difference().lines() {
             let colour = match line.chars().next() {
                 Some('+') => GOOD,
                 Some('-') => BAD,
@@ -231,14 +237,13 @@ pub(crate) fn show_json(steps: &[Step]) -> String {
     let rows: Vec<String> = steps
         .iter()
         .map(|step| {
-            let text = |text: &Option<String>| text.clone().unwrap_or_default();
             let changes: Vec<String> = step.changes.iter().map(|change| quote(change)).collect();
             format!(
                 "{{\"path\":{},\"state\":{},\"changes\":[{}],\"diff\":{}}}",
                 quote(&shown(&step.file.path)),
                 quote(step.state()),
                 changes.join(","),
-                quote(&difference(&text(&step.file.text), &text(&step.next)))
+                quote(&step.difference())
             )
         })
         .collect();

@@ -51,8 +51,8 @@ impl Record {
         let name = file_name(self.host, Path::new(&self.path));
         let file = TargetFile::look(&home.join(DIRECTORY), &name, true)?;
         let next = self.json();
-        if file.text.as_deref() != Some(&next) {
-            file.replace(Some(&next))?;
+        if file.text() != Some(&next) {
+            file.replace(Some(next.as_bytes()))?;
         }
         Ok(())
     }

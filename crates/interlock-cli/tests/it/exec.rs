@@ -269,9 +269,32 @@ fn a_host_whose_interlock_is_gone_says_so_in_one_line() {
     let binary = home.file("bin/interlock");
     fs::create_dir_all(home.file("bin")).expect("made");
     fs::copy(PROGRAM, &binary).expect("a copy");
+    let shell = home.file("bin/interlock-shell");
+    let output = output_of(home.command(path(&binary), &["install", "claude-code", "--yes"]));
+    assert!(text(&output.stderr).contains("it belongs beside `interlock`"), "{}", text(&output.stderr));
+    fs::copy(env!("CARGO_BIN_EXE_interlock-shell"), &shell).expect("a copy");
     for host in ["claude-code", "codex"] {
         let output = output_of(home.command(path(&binary), &["install", host, "--yes"]));
         assert!(output.status.success(), "{}", text(&output.stderr));
+    }
+    // Another one in the place of what was copied takes over, and what cannot say whom to ask runs nothing.
+    fs::write(&shell, "#!/bin/sh\necho \"taken over by $0: $*\"\n").expect("written");
+    let own = shell_prefix(path(&home.home()));
+    let pins = format!("{own}.json");
+    let output = output_of(home.command(&own, &["echo x > made"]));
+    assert_eq!(text(&output.stdout), format!("taken over by {}: --pins {pins} echo x > made\n", path(&shell)));
+    fs::copy(env!("CARGO_BIN_EXE_interlock-shell"), &shell).expect("a copy");
+    let whom = fs::read_to_string(&pins).expect("there");
+    for wrong in ["", "{}", &whom.replace("sha256:", "sha0:")] {
+        fs::write(&pins, wrong).expect("written");
+        let output = output_of(home.command(&own, &["echo x > made"]));
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(126) && said.contains("`interlock install` again"), "{wrong}: {said}");
+    }
+    fs::write(&pins, &whom).expect("written");
+    for words in [&[][..], &["a", "b"], &["--sourced"], &["--sourced", "a", "b"]] {
+        let output = output_of(home.command(&own, words));
+        assert_eq!(output.status.code(), Some(126), "{words:?}: {}", text(&output.stderr));
     }
     fs::remove_file(&binary).expect("removed");
     let prefix = shell_prefix(path(&home.home()));

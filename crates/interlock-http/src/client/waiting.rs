@@ -4,11 +4,11 @@ use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use interlock_runtime::startup::StartupFault;
+use rustix::io::Errno;
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use super::address::Address;
 use super::message::{Answer, Request};
@@ -114,15 +114,14 @@ pub fn connect(
 /// Connects to a socket, or gives up at the deadline: the system itself would wait for ever while the queue of a listener
 /// is full.
 pub fn connect_unix(socket: &Path, deadline: Instant) -> io::Result<Timed<UnixStream>> {
-    let (connected, result) = channel();
-    let socket = socket.to_owned();
-    thread::spawn(move || {
-        // Whoever asked may have given up.
-        let _ = connected.send(UnixStream::connect(socket));
-    });
-    let left = deadline.saturating_duration_since(Instant::now());
-    let stream = result.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
-    Ok(Timed { stream, deadline })
+    let stream = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    let stream = Timed { stream: UnixStream::from(stream), deadline };
+    // The time for sending is the time for connecting as well.
+    stream.stream.wait_to_write(stream.left()?)?;
+    match net::connect(&stream.stream, &SocketAddrUnix::new(socket)?) {
+        Err(Errno::AGAIN) => Err(io::ErrorKind::TimedOut.into()),
+        other => Ok(other.map(|()| stream)?),
+    }
 }
 
 /// Sends a request and reads the answer, with a body of at most so many bytes.

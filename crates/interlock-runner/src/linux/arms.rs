@@ -1,6 +1,7 @@
 //! Files that a command may not leave behind, because they run later or choose what runs: found by their names when it
 //! has ended, and set aside.
 
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -9,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use interlock_core::contain::Armed;
+use interlock_core::contain::{Armed, Bound};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, Stat};
 
 use super::steps;
@@ -54,11 +55,12 @@ impl Began {
 }
 
 /// Searches writable places for armed files that were made or changed since, and moves them to `aside`.
-pub(crate) fn search(roots: &[PathBuf], armed: &Armed, began: &Began, aside: Option<&Path>) -> Found {
-    let mut search = Search { armed, since: began.threshold(), aside, entries: 0, found: Found::default() };
+pub(crate) fn search(bound: &Bound, armed: &Armed, began: &Began, aside: Option<&Path>) -> Found {
+    let locked = bound.locked.iter().map(Path::new).collect();
+    let mut search = Search { armed, locked, since: began.threshold(), aside, entries: 0, found: Found::default() };
     if !armed.is_empty() {
-        for root in roots {
-            search.directory(root, false, false, 0);
+        for root in &bound.write {
+            search.directory(Path::new(root), false, false, 0);
         }
     }
     search.found
@@ -66,6 +68,8 @@ pub(crate) fn search(roots: &[PathBuf], armed: &Armed, began: &Began, aside: Opt
 
 struct Search<'a> {
     armed: &'a Armed,
+    /// Nobody could make anything in there.
+    locked: HashSet<&'a Path>,
     since: Duration,
     aside: Option<&'a Path>,
     entries: usize,
@@ -90,6 +94,9 @@ impl Search<'_> {
             }
             let (name, inside) = (entry.file_name(), entry.path());
             let shown = name.to_string_lossy();
+            if self.locked.contains(inside.as_path()) {
+                continue;
+            }
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let moved = moved || self.armed.speaks_of(&shown) && self.was_moved(&inside);
                 self.directory(&inside, all, moved, depth.saturating_add(1));

@@ -5,14 +5,14 @@
 
 use std::ffi::{CString, c_int};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 
 use super::session::Joined;
-use super::steps::{Ground, Step, hand_over, tell, told};
+use super::steps::{Ground, Step, await_rules, hand_over, tell, told};
 use super::sys::{self, Image, Instruction, Signals};
 
 /// Everything that the processes inside need, prepared before they exist.
@@ -22,8 +22,8 @@ pub(crate) struct Cell {
     pub(crate) image: Image,
     pub(crate) cwd: CString,
     pub(crate) mask: Signals,
-    /// Whether the namespaces must be gone before the supervisor goes on.
-    pub(crate) must_be_gone: bool,
+    /// Locks on layers of caches, which nobody else may use before the namespaces are gone. In order.
+    pub(crate) layers: Vec<RawFd>,
 }
 
 /// What holds the command.
@@ -93,21 +93,18 @@ fn report(to: BorrowedFd<'_>, stage: Stage, error: &io::Error) -> c_int {
 }
 
 /// The process between the supervisor and the first one of a call in a session: joins the namespaces, which only the
-/// next process is then in, and ends with it.
+/// next process is then in, and ends after it, when its view is gone. Only then others may use the layers of its caches.
 pub(crate) fn join(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
     for namespace in cell.session.iter().flat_map(|session| &session.namespaces) {
         if let Err(error) = rustix::thread::move_into_link_name_space(namespace.as_fd(), None) {
             return report(faults, Stage::Session, &error.into());
         }
     }
-    if let Err(error) = rustix::process::set_parent_process_death_signal(Some(Signal::KILL)) {
-        return report(faults, Stage::Session, &error.into());
-    }
     let first = match sys::fork(libc::CLONE_NEWNS, || first(cell, hold, channel, faults)) {
         Ok(first) => first,
         Err(error) => return report(faults, Stage::Session, &error),
     };
-    sys::close_all_but(&[]);
+    sys::close_all_but(&cell.layers);
     while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
     0
 }
@@ -260,7 +257,7 @@ fn become_held(cell: &Cell, hold: &Hold, channel: BorrowedFd<'_>, faults: Borrow
     if let Err(error) = rustix::thread::set_no_new_privs(true) {
         return report(faults, Stage::Capabilities, &error.into());
     }
-    if let Err(error) = sys::landlock_restrict(hold.ruleset.as_fd()) {
+    if let Err(error) = await_rules(channel).and_then(|()| sys::landlock_restrict(hold.ruleset.as_fd())) {
         return report(faults, Stage::Landlock, &error);
     }
     if let Err(error) = sys::close_on_exec_from(3) {

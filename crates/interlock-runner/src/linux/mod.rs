@@ -17,8 +17,8 @@ mod sys;
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsString};
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use interlock_core::contain::{Armed, Reach, UnreadPattern};
@@ -27,6 +27,7 @@ use crate::{ContainFault, Ended, How, Start};
 use arms::Began;
 use child::Cell;
 use hosts::Hosts;
+use plan::Plan;
 pub use probe::probe;
 use proxy::Proxy;
 pub use session::end_session;
@@ -49,11 +50,14 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         Some(bound) => Some(plan::plan(start, bound, port)?),
         None => None,
     };
-    let (hold, kept, sockets, mut notes) = match plan {
-        Some(plan) => (Some(plan.hold), Some((plan.placeholders, plan.layers)), plan.sockets, plan.notes),
-        None => (None, None, Vec::new(), Vec::new()),
+    let (hold, outer, kept, sockets, mut notes) = match plan {
+        Some(Plan { hold, outer, placeholders, layers, sockets, notes }) => {
+            (Some(hold), Some(outer), Some((placeholders, layers)), sockets, notes)
+        }
+        None => (None, None, None, Vec::new(), Vec::new()),
     };
-    let must_be_gone = kept.as_ref().is_some_and(|(_, layers)| !layers.is_empty());
+    let mut layers: Vec<_> = kept.iter().flat_map(|(_, layers)| layers).map(|layer| layer.work.as_raw_fd()).collect();
+    layers.sort_unstable();
     let armed = start.bound.as_ref().map_or(&[][..], |bound| &bound.armed);
     let unread =
         |unread: UnreadPattern| ContainFault::Bound { path: unread.pattern, why: "the pattern cannot be read" };
@@ -69,12 +73,12 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
         image: image(start, port)?,
         cwd: text(start.cwd.clone().into())?,
         mask: Signals::of(&[]),
-        must_be_gone,
+        layers,
     };
     let refusals = Arc::new(Mutex::new(Vec::new()));
     let began = Began::now();
     let mut proxy = None;
-    let result = supervise::supervise(cell, &program, |handed| match handed {
+    let result = supervise::supervise(cell, &program, outer, |handed| match handed {
         Handed::Calls(listener) => notify::attend(listener, sockets.clone(), Arc::clone(&refusals)),
         Handed::Proxy(socket) => match Proxy::serve(socket, hosts_of(start)) {
             Ok(serves) => proxy = Some(serves),
@@ -84,8 +88,8 @@ pub fn run(start: &Start) -> Result<Ended, ContainFault> {
     });
     drop(kept);
     let (how, duration) = result?;
-    let roots: Vec<_> = start.bound.iter().flat_map(|bound| &bound.write).map(PathBuf::from).collect();
-    let found = arms::search(&roots, &armed, &began, start.aside.as_deref());
+    let search = |bound| arms::search(bound, &armed, &began, start.aside.as_deref());
+    let found = start.bound.as_ref().map(search).unwrap_or_default();
     notes.extend(found.notes);
     let refusals = std::mem::take(&mut *refusals.lock().unwrap_or_else(PoisonError::into_inner));
     Ok(Ended {

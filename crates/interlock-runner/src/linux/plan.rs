@@ -41,14 +41,23 @@ const NOTHING_FILE: &str = "/run/.hidden/file";
 /// What a bound means here and now.
 pub(crate) struct Plan {
     pub(crate) hold: Hold,
+    pub(crate) outer: OuterRules,
     /// Made so that nobody else makes them; they go when this does.
     pub(crate) placeholders: Placeholders,
     /// Where sockets may be reached by path.
     pub(crate) sockets: Vec<PathBuf>,
     /// Layers of caches, locked as long as these are kept.
-    pub(crate) layers: Vec<OwnedFd>,
+    pub(crate) layers: Vec<Layer>,
     /// What is narrower than the bound says.
     pub(crate) notes: Vec<String>,
+}
+
+/// A layer of a cache that only one command writes at a time.
+pub(crate) struct Layer {
+    /// Locked while its command runs: another one gets no layer meanwhile.
+    written: OwnedFd,
+    /// Locked until the view of its command is gone as well: another one waits so long.
+    pub(crate) work: OwnedFd,
 }
 
 /// Plans what `bound` means for a command that starts now.
@@ -86,12 +95,14 @@ pub(crate) fn plan(start: &Start, bound: &Bound, port: u16) -> Result<Plan, Cont
     view.hide(&places)?;
     view.seal_masks(&places)?;
     view.allow(&places)?;
+    let ruleset = view.rules.descriptor().map_err(ContainFault::of("Landlock"))?;
     let filter = filter::filter(Rules::signalling(abi, alone));
     let View { steps, slots, rules, layers, notes, .. } = view;
     let slots = std::iter::repeat_with(|| None).take(slots).collect();
     let sockets = places.writable_inside();
     Ok(Plan {
-        hold: Hold { steps, slots, ruleset: rules.into_descriptor(), filter },
+        hold: Hold { steps, slots, ruleset, filter },
+        outer: OuterRules { rules, places },
         placeholders,
         sockets,
         layers,
@@ -193,7 +204,7 @@ struct View {
     made: BTreeSet<PathBuf>,
     rules: Rules,
     /// Layers of caches that are ours alone.
-    layers: Vec<OwnedFd>,
+    layers: Vec<Layer>,
     notes: Vec<String>,
 }
 
@@ -240,13 +251,15 @@ impl View {
             }
             let [written, work, plain] = own;
             // Two commands must not write the same layer: the second one gets the plain directory.
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let layer = rustix::fs::open(written, flags, Mode::empty()).map_err(io::Error::from).map_err(part())?;
-            if rustix::fs::flock(&layer, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let layer =
+                Layer { written: directory_of(written).map_err(part())?, work: directory_of(work).map_err(part())? };
+            if rustix::fs::flock(&layer.written, FlockOperation::NonBlockingLockExclusive).is_err() {
                 taken.push((self.take(plain, NO_DEVICES)?, directory.clone()));
                 self.notes.push(format!("the cache `{}` begins empty: another command uses it", directory.display()));
                 continue;
             }
+            // The command before has ended; its view may still be on its way out.
+            rustix::fs::flock(&layer.work, FlockOperation::LockExclusive).map_err(io::Error::from).map_err(part())?;
             self.layers.push(layer);
             let to = self.slot();
             // A comma or a colon would be read as a list.
@@ -447,17 +460,8 @@ impl View {
         Ok(())
     }
 
-    /// The rules: those about what is there already, and steps for what is only there inside.
+    /// The rules for what is only there inside.
     fn allow(&mut self, places: &Places) -> Result<(), ContainFault> {
-        let hidden: Vec<_> = places.hidden.iter().chain(&places.covers).cloned().collect();
-        self.rules.allow_all_but(&hidden, &places.write)?;
-        for path in &places.write {
-            self.rules.allow(path, rules::WRITE)?;
-        }
-        for path in &places.visible {
-            self.rules.allow(path, rules::READ)?;
-        }
-        self.allow_streams()?;
         let mut inside = vec![
             (PathBuf::from("/dev"), rules::DEVICE),
             (PathBuf::from("/dev/shm"), rules::WRITE),
@@ -470,6 +474,27 @@ impl View {
             self.steps.push(Step::Allow { path: text(&path)?, access: self.rules.governed(access) });
         }
         Ok(())
+    }
+}
+
+/// The rules about what is there already. There are many: they are made while the view is built.
+pub(crate) struct OuterRules {
+    rules: Rules,
+    places: Places,
+}
+
+impl OuterRules {
+    /// Adds them to the ruleset that the command is held to.
+    pub(crate) fn make(mut self) -> Result<(), ContainFault> {
+        let hidden: Vec<_> = self.places.hidden.iter().chain(&self.places.covers).cloned().collect();
+        self.rules.allow_all_but(&hidden, &self.places.write)?;
+        for path in &self.places.write {
+            self.rules.allow(path, rules::WRITE)?;
+        }
+        for path in &self.places.visible {
+            self.rules.allow(path, rules::READ)?;
+        }
+        self.allow_streams()
     }
 
     /// The streams were handed in by the caller; they can be opened again by their names in `/dev`.
@@ -531,6 +556,11 @@ pub(crate) fn is_there(path: &Path) -> Result<bool, ContainFault> {
             _ => Err(ContainFault::of(format!("`{}`", shown()))(error)),
         },
     }
+}
+
+fn directory_of(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(path, flags, Mode::empty())?)
 }
 
 fn real_ones(paths: &[&str]) -> Vec<PathBuf> {

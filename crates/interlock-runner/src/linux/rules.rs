@@ -1,6 +1,7 @@
 //! Landlock: the second layer beneath the mounts. It holds where a mount falls off, and where a mount holds nothing:
 //! pipes and devices are written through read-only mounts.
 
+use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -71,6 +72,11 @@ impl Rules {
         access & self.handled
     }
 
+    /// The same descriptor once more.
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        self.ruleset.try_clone()
+    }
+
     /// The descriptor that the command is held to.
     pub(crate) fn into_descriptor(self) -> OwnedFd {
         self.ruleset
@@ -82,8 +88,12 @@ impl Rules {
         if self.count > RULES_MAX {
             return Err(io::Error::other("too many entries lie beside what is hidden"));
         }
-        let is_directory = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode).is_dir();
-        let access = if is_directory { access } else { access & OF_FILES };
+        let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
+        // A link is no place, and what it leads to has a rule of its own or none.
+        if kind.is_symlink() {
+            return Ok(());
+        }
+        let access = if kind.is_dir() { access } else { access & OF_FILES };
         match sys::landlock_allow(self.ruleset.as_fd(), place, self.governed(access)) {
             // Pipes and the like have no place in the tree, and are not governed.
             Err(error) if error.raw_os_error() == Some(libc::EBADFD) => Ok(()),
@@ -95,11 +105,6 @@ impl Rules {
     pub(crate) fn allow(&mut self, path: &Path, access: u64) -> Result<(), ContainFault> {
         let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return Ok(()) };
         let Ok(place) = steps::place(&text) else { return Ok(()) };
-        let is_link =
-            rustix::fs::fstat(&place).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_symlink());
-        if is_link {
-            return Ok(());
-        }
         self.allow_open(place.as_fd(), access).map_err(ContainFault::of(format!("the rule for `{}`", path.display())))
     }
 
@@ -111,26 +116,38 @@ impl Rules {
         if hidden.is_empty() {
             return self.allow(root, READ);
         }
-        self.allow_around(root, hidden, known)
+        let around = Around {
+            itself: hidden.iter().chain(known).map(PathBuf::as_path).collect(),
+            above: hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect(),
+        };
+        self.allow_around(root, &around)
     }
 
-    fn allow_around(&mut self, directory: &Path, hidden: &[PathBuf], known: &[PathBuf]) -> Result<(), ContainFault> {
+    fn allow_around(&mut self, directory: &Path, around: &Around<'_>) -> Result<(), ContainFault> {
         self.allow(directory, READ_DIR)?;
         // What cannot be listed from here is not readable inside either.
         let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
         for entry in entries.flatten() {
             let path = entry.path();
-            if hidden.contains(&path) || known.contains(&path) {
+            if around.itself.contains(path.as_path()) {
                 continue;
             }
-            if hidden.iter().any(|one| one.starts_with(&path)) {
-                self.allow_around(&path, hidden, known)?;
+            if around.above.contains(path.as_path()) {
+                self.allow_around(&path, around)?;
             } else if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
                 self.allow(&path, READ)?;
             }
         }
         Ok(())
     }
+}
+
+/// What gets no rule for reading.
+struct Around<'a> {
+    /// What is hidden, or has rules of its own.
+    itself: HashSet<&'a Path>,
+    /// Directories that something hidden lies beneath.
+    above: HashSet<&'a Path>,
 }
 
 /// What processes may write about themselves; what is the machine's is read-only by a mount.

@@ -69,6 +69,8 @@ pub(crate) mod told {
     pub(crate) const STARTS: u8 = b'S';
     /// A cache has no layers and begins empty.
     pub(crate) const NO_LAYERS: u8 = b'O';
+    /// From the supervisor: all rules are made.
+    pub(crate) const RULED: u8 = b'R';
     /// The command stopped, by the signal that follows.
     pub(crate) const STOPPED: u8 = b'T';
     /// The command ended, with the status that follows.
@@ -150,6 +152,19 @@ impl Step {
 pub(crate) fn tell(channel: BorrowedFd<'_>, what: u8, value: i32) -> io::Result<()> {
     let [a, b, c, d] = value.to_le_bytes();
     Ok(rustix::net::send(channel, &[what, a, b, c, d], rustix::net::SendFlags::NOSIGNAL).map(drop)?)
+}
+
+/// Waits for the supervisor's word that all rules are made.
+pub(crate) fn await_rules(channel: BorrowedFd<'_>) -> io::Result<()> {
+    let mut bytes = [0; 5];
+    loop {
+        return match rustix::io::read(channel, &mut bytes) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => Err(error.into()),
+            Ok(5) if bytes.first() == Some(&told::RULED) => Ok(()),
+            Ok(_) => Err(io::Error::from_raw_os_error(libc::EPIPE)),
+        };
+    }
 }
 
 /// Hands a descriptor to the supervisor.

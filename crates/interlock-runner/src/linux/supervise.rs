@@ -13,7 +13,8 @@ use rustix::net::{AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, Recv
 use rustix::process::{Pid, WaitOptions, WaitStatus};
 
 use super::child::{self, Cell, Hold, REPORT_LEN, Stage};
-use super::steps::told;
+use super::plan::OuterRules;
+use super::steps::{self, told};
 use super::sys::{self, Signals};
 use crate::{ContainFault, How};
 
@@ -38,10 +39,11 @@ pub(crate) enum Handed {
     NoLayers,
 }
 
-/// Starts the command and waits for its end. `handed` is called while it is set up and runs.
+/// Starts the command and waits for its end. `outer` is made while it is set up, and `handed` is called while it is and runs.
 pub(crate) fn supervise(
     mut cell: Cell,
     program: &str,
+    outer: Option<OuterRules>,
     mut handed: impl FnMut(Handed),
 ) -> Result<(How, Duration), ContainFault> {
     let signals = Signals::of(&PASSED_ON);
@@ -49,7 +51,7 @@ pub(crate) fn supervise(
     let descriptor = signals.descriptor().map_err(set_up())?;
     let held = signals.block().map_err(set_up())?;
     cell.mask = held;
-    let result = attend(&mut cell, program, descriptor.as_fd(), &mut handed);
+    let result = attend(&mut cell, program, outer, descriptor.as_fd(), &mut handed);
     // What came too late for the command is for whoever called.
     held.restore();
     result
@@ -58,6 +60,7 @@ pub(crate) fn supervise(
 fn attend(
     cell: &mut Cell,
     program: &str,
+    outer: Option<OuterRules>,
     signals: BorrowedFd<'_>,
     handed: &mut dyn FnMut(Handed),
 ) -> Result<(How, Duration), ContainFault> {
@@ -80,12 +83,22 @@ fn attend(
         None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
     };
     drop((theirs, their_faults));
-    let mut watch =
-        Watch { ours, first, command: None, is_free: hold.is_none(), must_be_gone: cell.must_be_gone, status: None };
-    let result = match watch.until_started(&faults, hold.as_ref(), program, handed) {
-        Ok(()) => watch.until_ended(signals),
-        Err(fault) => Err(fault),
+    let mut watch = Watch {
+        ours,
+        first,
+        command: None,
+        is_free: hold.is_none(),
+        must_be_gone: cell.session.is_none() && !cell.layers.is_empty(),
+        status: None,
     };
+    let ruled = outer.map_or(Ok(()), |outer| {
+        outer.make()?;
+        // Whoever has ended by now does not hear it, and has said why.
+        let _ = steps::tell(watch.ours.as_fd(), told::RULED, 0);
+        Ok(())
+    });
+    let started = ruled.and_then(|()| watch.until_started(&faults, hold.as_ref(), program, handed));
+    let result = started.and_then(|()| watch.until_ended(signals));
     watch.finish(result.is_err());
     result.map(|how| (how, began.elapsed()))
 }
@@ -247,7 +260,8 @@ impl Watch {
             while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
         };
         // All others have ended before we were told. What is left is taking down namespaces, which takes the kernel longer
-        // than a short command; a layer of a cache must be free before somebody else uses it.
+        // than a short command, and longer still where a layer of a cache is written out; that layer must be free before
+        // somebody else uses it. In a session the process between sees to that.
         if failed || self.must_be_gone || std::thread::Builder::new().spawn(wait).is_err() {
             wait();
         }
@@ -308,6 +322,8 @@ fn receive(channel: BorrowedFd<'_>) -> io::Result<Option<Message>> {
         let mut parts = [IoSliceMut::new(&mut bytes)];
         match rustix::net::recvmsg(channel, &mut parts, &mut extra, RecvFlags::CMSG_CLOEXEC) {
             Err(rustix::io::Errno::INTR) => {}
+            // It ended without having heard us.
+            Err(rustix::io::Errno::CONNRESET) => return Ok(None),
             other => break other?,
         }
     };

@@ -20,8 +20,12 @@ impl Session {
     }
 
     fn call(&self, line: &str) -> Command {
-        let hidden = format!(r#""hidden": ["{}"]"#, self.world.text("session"));
-        let mut command = self.world.held(&self.world.bound(&hidden), &["/bin/bash", "-c", line]);
+        self.call_with("", line)
+    }
+
+    fn call_with(&self, more: &str, line: &str) -> Command {
+        let bound = format!(r#""hidden": ["{}"]{more}"#, self.world.text("session"));
+        let mut command = self.world.held(&self.world.bound(&bound), &["/bin/bash", "-c", line]);
         let session = format!("{}:{}", self.world.text("session"), self.owner.id());
         command.env("INTERLOCK_CONTAIN_SESSION", session).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -59,6 +63,26 @@ fn a_later_call_reaches_and_signals_what_an_earlier_one_runs() {
         // A call outside the session reaches nothing of it.
         let other = session.world.line(&session.world.bound(""), "ls /proc | grep -c '^[0-9]'; kill -0 1 && echo one");
         assert!(stdout(&other).lines().next().is_some_and(|count| count.parse().is_ok_and(|it: u32| it < 8)));
+    }
+}
+
+/// A call is over before its view is gone, and the next one gets the same layer all the same.
+#[test]
+fn calls_one_after_another_write_the_same_cache() {
+    for user in users() {
+        let session = Session::new(user);
+        session.world.write("outside/cache/old", "");
+        session.world.directory("own");
+        let [cache, own] = ["outside/cache", "own"].map(|place| session.world.text(place));
+        let caches = format!(r#", "caches": [{{"directory": "{cache}", "own": "{own}"}}]"#);
+        let before = session.world.outside();
+        for number in 0..12 {
+            let line = format!("echo $(cat {cache}/all 2> /dev/null | wc -l); echo x >> {cache}/all");
+            let output = session.call_with(&caches, &line).output().expect("the runner");
+            assert_eq!(stdout(&output), format!("{number}\n"), "{}", stderr(&output));
+            assert!(!session.world.report().contains("another command uses it"), "{}", session.world.report());
+        }
+        assert_eq!(session.world.outside(), before);
     }
 }
 

@@ -1,0 +1,7 @@
+//! The shell prefix of hosts: hands one command line to the runner.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    interlock_cli::exec::shell()
+}
