@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use interlock_core::json::{self, Limits};
 use interlock_core::{Code, Digest, visible};
 use interlock_hosts::{HandedLine, Host};
-use interlock_runner::{ContainFault, Ended, How, Session, Start};
+use interlock_runner::{ContainFault, Ended, How, Session, Start, temporary_inside};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
@@ -25,8 +25,6 @@ use crate::daemon::{Daemon, RUN, SOCKET};
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Where it is written down which process holds the namespaces of a session, in the directory of one run.
 const SESSIONS: &str = "sessions";
-/// Where a command in a bound finds its temporary files.
-const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
 const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
 
@@ -100,7 +98,7 @@ impl Exec {
         let named = handed.directory_file.as_deref();
         let returns = self.temporary().zip(named).and_then(|(temporary, file)| Returns::new(&temporary, file));
         let file = match &returns {
-            Some(returns) => format!("{TEMPORARY_INSIDE}/{}", returns.name),
+            Some(returns) => format!("{}/{}", self.temporary_inside(), returns.name),
             None => named.unwrap_or_default().to_owned(),
         };
         (words(shell, &handed, &file), returns)
@@ -110,6 +108,13 @@ impl Exec {
     fn temporary(&self) -> Option<PathBuf> {
         let is_held = self.started.bound.is_some();
         self.started.temp.as_ref().filter(|_| is_held).map(PathBuf::from).filter(|temp| temp.is_absolute())
+    }
+
+    /// The same as the command sees it.
+    fn temporary_inside(&self) -> String {
+        let held = self.started.bound.as_ref().zip(self.temporary());
+        let inside = held.map(|(bound, temporary)| temporary_inside(bound.rung, &temporary));
+        inside.unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The session that the command belongs to: what the host runs in the background is there for later calls. It ends with

@@ -6,6 +6,7 @@ mod arms;
 mod behaviour;
 mod caches;
 mod escapes;
+mod narrow;
 mod reach;
 mod sessions;
 mod support;
