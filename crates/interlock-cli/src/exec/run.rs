@@ -150,11 +150,11 @@ impl Exec {
             set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
             reached: ended.reached.iter().map(reached).collect(),
         };
-        let was_held =
-            !end.refused.is_empty() || !end.set_aside.is_empty() || end.reached.iter().any(|reached| !reached.allowed);
         self.tell(&end);
+        let refused = refused_in(&end);
+        let was_held = refused.is_some() || !end.set_aside.is_empty();
         if ended.how != How::Exit(0) && was_held {
-            for line in ended.notes.iter().chain(&self.started.ask_for_more) {
+            for line in refused.iter().chain(&ended.notes).chain(&self.started.ask_for_more) {
                 say(line);
             }
         }
@@ -174,6 +174,21 @@ impl Exec {
         // What nobody heard of meets no fact; the command has ended all the same.
         say(&format!("how this ended is not on record: {trouble}"));
     }
+}
+
+/// How many of the things that were refused an agent is told.
+const TOLD_MAX: usize = 5;
+
+/// What was refused, in one line; nothing if nothing was.
+fn refused_in(end: &ExecEnd) -> Option<String> {
+    let hosts = end.reached.iter().filter(|reached| !reached.allowed).map(|reached| format!("host {}", reached.host));
+    let all: Vec<String> = end.refused.iter().cloned().chain(hosts).collect();
+    let told = all.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(TOLD_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("refused: {told}{more}"))
 }
 
 fn reached(reached: &interlock_runner::Reached) -> ExecReached {

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustix::fs::{Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, ResolveFlags, Uid, XattrFlags};
 use rustix::process::Pid;
@@ -79,7 +80,7 @@ impl Field {
         }
     }
 
-    /// Whether a path says by itself that it may be written. Links may lead elsewhere; the kernel follows them.
+    /// Whether a path says by itself that it may be written, if no link is on the way.
     fn is_plainly_written(&self, path: &Path) -> bool {
         !path.components().any(|part| part == Component::ParentDir) && self.standing_of_name(path) != Standing::Refused
     }
@@ -120,16 +121,34 @@ struct Place {
 pub(crate) struct Deeds {
     pub(crate) field: Field,
     pub(crate) refusals: Refusals,
+    /// The root that every process of the command has: none can change it.
+    root: OnceLock<OwnedFd>,
 }
 
 impl Deeds {
+    pub(crate) fn new(field: Field, refusals: Refusals) -> Deeds {
+        Deeds { field, refusals, root: OnceLock::new() }
+    }
+
+    fn root(&self, asking: &Asking<'_>) -> io::Result<BorrowedFd<'_>> {
+        if let Some(root) = self.root.get() {
+            return Ok(root.as_fd());
+        }
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::DIRECTORY;
+        let path = if self.field.by_hand.is_some() { "/".to_owned() } else { asking.of("root") };
+        let root = rustix::fs::open(path, flags, Mode::empty())?;
+        asking.check()?;
+        Ok(self.root.get_or_init(|| root).as_fd())
+    }
+
     /// What becomes of a call of `task`. `still_waits` says whether what was learnt about that task was about that task.
     /// What cannot be read or found the kernel's rules refuse, if they govern it; if not, it fails here.
     pub(crate) fn consider(&self, task: Pid, call: &libc::seccomp_data, still_waits: impl Fn() -> bool) -> Answered {
         let number = libc::c_long::from(call.nr);
+        let asking = Asking { task, still_waits: &still_waits };
         let considered = match calls::read(task, number, call.args) {
-            Ok(Some(deed)) if self.is_plain(task, &deed) => Ok(Answered::Continue),
-            Ok(Some(deed)) => self.answer(&Asking { task, still_waits: &still_waits }, deed),
+            Ok(Some(deed)) if self.is_plain(&asking, &deed) => Ok(Answered::Continue),
+            Ok(Some(deed)) => self.answer(&asking, deed),
             Ok(None) => Ok(Answered::Continue),
             Err(error) => Err(error),
         };
@@ -143,9 +162,15 @@ impl Deeds {
     }
 
     /// Whether a deed says by itself that the kernel lets it pass.
-    fn is_plain(&self, task: Pid, deed: &Deed) -> bool {
-        let is_written = |path: PathBuf| self.field.is_plainly_written(&path);
-        let is_plain = |named: &Named| !named.path.is_empty() && whole_path(task, named).is_ok_and(is_written);
+    fn is_plain(&self, asking: &Asking<'_>, deed: &Deed) -> bool {
+        let has_link = |path: &Path| {
+            let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+            let flags = OFlags::PATH | OFlags::CLOEXEC;
+            let found = self.root(asking).map(|root| rustix::fs::openat2(root, path, flags, Mode::empty(), resolve));
+            !matches!(found, Ok(Ok(_) | Err(rustix::io::Errno::NOENT)))
+        };
+        let is_written = |path: PathBuf| self.field.is_plainly_written(&path) && !has_link(&path);
+        let is_plain = |named: &Named| !named.path.is_empty() && whole_path(asking.task, named).is_ok_and(is_written);
         self.field.by_hand.is_none() && named_in(deed).into_iter().all(is_plain)
     }
 
@@ -160,7 +185,7 @@ impl Deeds {
             Deed::MakeDirectory { at, mode } => {
                 let place = self.find(asking, &at)?;
                 let standing = self.field.standing(&place.path);
-                let Some((parent, name)) = self.by_hand(&[(&place, standing)], Needs::Nothing) else {
+                let Some((parent, name)) = self.by_hand(&[(&place, standing, Needs::Nothing)]) else {
                     return Ok(Answered::Continue);
                 };
                 done(rustix::fs::mkdirat(parent, name, asking.masked(mode)?))
@@ -191,8 +216,9 @@ impl Deeds {
             }
             Deed::Rename { from, to, flags } => {
                 let (from, to) = (self.find(asking, &from)?, self.find(asking, &to)?);
-                let standings = [&from, &to].map(|place| (place, self.field.standing_of_name(&place.path)));
-                let Some((parent, name)) = self.by_hand(&standings, Needs::Something) else {
+                let standing = |place: &Place| self.field.standing_of_name(&place.path);
+                let both = [(&from, standing(&from), Needs::Something), (&to, standing(&to), Needs::Either)];
+                let Some((parent, name)) = self.by_hand(&both) else {
                     return Ok(Answered::Continue);
                 };
                 let Some((to_parent, to_name)) = &to.parent else { return Ok(Answered::Continue) };
@@ -201,9 +227,11 @@ impl Deeds {
             Deed::Link { from, to } => {
                 let (from, to) = (self.find(asking, &from)?, self.find(asking, &to)?);
                 // What may not be written must not get a name by which it may.
-                let standings =
-                    [(&to, self.field.standing_of_name(&to.path)), (&from, self.field.standing(&from.path))];
-                let Some((parent, name)) = self.by_hand(&standings, Needs::Nothing) else {
+                let both = [
+                    (&to, self.field.standing_of_name(&to.path), Needs::Nothing),
+                    (&from, self.field.standing(&from.path), Needs::Looking),
+                ];
+                let Some((parent, name)) = self.by_hand(&both) else {
                     return Ok(Answered::Continue);
                 };
                 let Some(itself) = &from.itself else { return Ok(Answered::Continue) };
@@ -220,7 +248,7 @@ impl Deeds {
                         done(rustix::fs::ftruncate(opened, length))
                     }
                     None => {
-                        self.by_hand(&[(&place, self.field.standing(&place.path))], Needs::Something);
+                        self.by_hand(&[(&place, self.field.standing(&place.path), Needs::Something)]);
                         Answered::Continue
                     }
                 }
@@ -229,21 +257,26 @@ impl Deeds {
     }
 
     /// The directory and the name of the first place, if this is done here; else what will be refused is written down.
-    fn by_hand<'a>(&self, places: &[(&'a Place, Standing)], needs: Needs) -> Option<(&'a OwnedFd, &'a OsString)> {
-        for (place, _) in places.iter().filter(|(_, standing)| *standing == Standing::Refused) {
-            let is_there = place.itself.is_some();
-            if is_there == (needs == Needs::Something) {
+    fn by_hand<'a>(&self, places: &[(&'a Place, Standing, Needs)]) -> Option<(&'a OwnedFd, &'a OsString)> {
+        for (place, _, needs) in places.iter().filter(|(_, standing, _)| *standing == Standing::Refused) {
+            let is_its_doing = match needs {
+                Needs::Something => place.itself.is_some(),
+                Needs::Nothing => place.itself.is_none(),
+                Needs::Either => true,
+                Needs::Looking => false,
+            };
+            if is_its_doing {
                 self.write_down(place, place.parent.is_some());
             }
         }
-        let worst = places.iter().map(|(_, standing)| *standing).max();
-        let (first, _) = places.first()?;
+        let worst = places.iter().map(|(_, standing, _)| *standing).max();
+        let (first, ..) = places.first()?;
         let (parent, name) = first.parent.as_ref()?;
         (worst == Some(Standing::Hand)).then_some((parent, name))
     }
 
     fn by_hand_to<'a>(&self, place: &'a Place, needs: Needs) -> Option<(&'a OwnedFd, &'a OsString)> {
-        self.by_hand(&[(place, self.field.standing_of_name(&place.path))], needs)
+        self.by_hand(&[(place, self.field.standing_of_name(&place.path), needs)])
     }
 
     fn open(&self, asking: &Asking<'_>, at: &Named, flags: OFlags, mode: Mode) -> io::Result<Answered> {
@@ -260,7 +293,7 @@ impl Deeds {
                 }
                 true => {
                     let standing = self.field.standing(&place.path);
-                    self.by_hand(&[(&place, standing)], Needs::Something);
+                    self.by_hand(&[(&place, standing, Needs::Something)]);
                     standing == Standing::Hand
                 }
             };
@@ -338,10 +371,7 @@ impl Deeds {
             asking.check()?;
             return Ok(Place { parent: None, path: path_of(itself.as_fd())?, itself: Some(itself), is_slashed: false });
         }
-        let root = match &self.field.by_hand {
-            Some(_) => rustix::fs::open("/", path_flags | OFlags::DIRECTORY, Mode::empty())?,
-            None => rustix::fs::open(asking.of("root"), path_flags | OFlags::DIRECTORY, Mode::empty())?,
-        };
+        let root = self.root(asking)?;
         let mut path = whole_path(asking.task, named)?;
         asking.check()?;
         let is_slashed = named.path.ends_with(b"/");
@@ -349,10 +379,10 @@ impl Deeds {
         for _ in 0..LINKS_MAX {
             let (Some(above), Some(name)) = (path.parent(), path.file_name()) else {
                 // It ends in `..`, or is the root.
-                let itself = rustix::fs::openat2(&root, &path, path_flags, Mode::empty(), resolve)?;
+                let itself = rustix::fs::openat2(root, &path, path_flags, Mode::empty(), resolve)?;
                 return Ok(Place { parent: None, path: path_of(itself.as_fd())?, itself: Some(itself), is_slashed });
             };
-            let parent = rustix::fs::openat2(&root, above, path_flags | OFlags::DIRECTORY, Mode::empty(), resolve)?;
+            let parent = rustix::fs::openat2(root, above, path_flags | OFlags::DIRECTORY, Mode::empty(), resolve)?;
             let really = path_of(parent.as_fd())?;
             let itself = match rustix::fs::openat(&parent, name, path_flags | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(itself) => Some(itself),
@@ -378,11 +408,14 @@ impl Deeds {
     }
 }
 
-/// What a place must be for a deed to be more than an error of its own.
+/// What must be at a place, or a deed fails without any bound as well.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
     Something,
     Nothing,
+    Either,
+    /// It is not what the deed would change.
+    Looking,
 }
 
 /// Who asks.

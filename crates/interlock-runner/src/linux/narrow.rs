@@ -145,10 +145,9 @@ fn allow_places(rules: &mut Rules, places: &Places, field: &Field) -> Result<(),
         rules.allow_beneath(path, &places.hidden)?;
     }
     for path in &places.write {
-        let is_by_hand = field.by_hand.as_ref().is_some_and(|hand| hand.written.contains(path));
-        match is_by_hand {
-            true => rules.allow_beneath(path, &places.hidden)?,
-            false => rules.allow(path, rules::WRITE)?,
+        match field.by_hand.as_ref().filter(|hand| hand.written.contains(path)) {
+            Some(hand) => rules.allow_beneath(path, &hand.hidden)?,
+            None => rules.allow(path, rules::WRITE)?,
         }
     }
     Ok(())

@@ -36,7 +36,7 @@ pub(crate) type Refusals = Arc<Mutex<Vec<Refusal>>>;
 
 /// Answers calls that wait, until nobody is left who could make one.
 pub(crate) fn attend(listener: OwnedFd, field: Field, refusals: Refusals, is_ending: Arc<AtomicBool>) {
-    let deeds = Deeds { field, refusals };
+    let deeds = Deeds::new(field, refusals);
     let desk = Arc::new(Desk { listener, deeds, is_ending, waiting: AtomicUsize::new(0) });
     // A thread of its own; without one, calls wait until the command ends, which refuses them.
     let _ = thread::Builder::new().name("calls".to_owned()).spawn(move || {

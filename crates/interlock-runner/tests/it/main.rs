@@ -8,5 +8,6 @@ mod caches;
 mod escapes;
 mod narrow;
 mod reach;
+mod refused;
 mod sessions;
 mod support;

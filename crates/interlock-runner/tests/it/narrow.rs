@@ -223,6 +223,20 @@ fn what_is_done_by_the_runner_is_done_as_asked() {
     }
 }
 
+/// A hidden place that is not there takes nothing away from what lies beside it.
+#[test]
+fn beside_what_is_hidden_and_not_there_everything_is() {
+    for world in worlds() {
+        let absent = world.text("project/absent/key");
+        for more in [format!(r#""hidden": ["{absent}"]"#), format!(r#""hidden": ["{absent}"], "locked": ["{absent}"]"#)]
+        {
+            let output =
+                world.line(&world.bound(&more), "echo made > made; cat made; cp /bin/echo run; ./run ran; rm made run");
+            assert_eq!(stdout(&output), "made\nran\n", "{more}: {}", stderr(&output));
+        }
+    }
+}
+
 /// What needs a network, memory that processes share by name, or a new terminal.
 const NOT_THERE: [&str; 4] = ["gethostbyname", "multiprocessing", "openpty", "createServer"];
 

@@ -166,8 +166,13 @@ impl World {
 
     /// Everything outside as it is now: any change of a file, its mode, owner, times or attributes makes a difference.
     pub(crate) fn outside(&self) -> Vec<String> {
+        self.tree("outside")
+    }
+
+    /// The same of another directory.
+    pub(crate) fn tree(&self, name: &str) -> Vec<String> {
         let mut found = Vec::new();
-        let mut open = vec![self.path("outside")];
+        let mut open = vec![self.path(name)];
         while let Some(path) = open.pop() {
             let Ok(it) = fs::symlink_metadata(&path) else { continue };
             let text = if it.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };
