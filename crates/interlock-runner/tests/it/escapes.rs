@@ -552,3 +552,45 @@ fn a_cover_shows_only_what_is_named() {
         assert_eq!(stdout(&output), expected, "{}", stderr(&output));
     }
 }
+
+/// Sockets between a machine and its host know no network namespaces. Where the kernel has them, one is listened at outside,
+/// and asked for by every way to a socket there is: made, made in a pair, and by the device that tells the own number.
+#[test]
+fn no_socket_to_the_host_of_the_machine_is_had() {
+    let listen = "import socket, sys\ntry:\n    s = socket.socket(40, 1); s.bind((0xFFFFFFFF, 0xFFFFFFFF)); s.listen()\n\
+                  except (OSError, AttributeError) as error: print('none', flush=True); sys.exit()\n\
+                  print(s.getsockname()[1], flush=True)\ns.settimeout(600)\ns.accept(); print('arrived', flush=True)";
+    let attempt = "import fcntl, socket, sys\n\
+                   def made(kind):\n    return socket.socket(40, kind)\n\
+                   def stream(kind, cid):\n    one = made(kind); one.settimeout(5); one.connect((cid, int(sys.argv[1])))\n\
+                   calls = {f'{kind} {cid}': lambda kind=kind, cid=cid: stream(kind, cid) for kind in (1, 2, 5) for cid in (0, 1, 2)}\n\
+                   calls['made'] = lambda: made(1)\n\
+                   calls['pair'] = lambda: socket.socketpair(40, 1)\n\
+                   calls['device'] = lambda: fcntl.ioctl(open('/dev/vsock'), 0x7B9, bytes(4))\n\
+                   for name, call in calls.items():\n    \
+                   try:\n        call(); print(name, 'had')\n    except OSError as error: print(name, error.errno)\n";
+    for ground in grounds() {
+        let world = World::on(ground);
+        let mut listening = world.bare(&["/usr/bin/python3", "-c", listen]);
+        let mut listening = listening.stdout(std::process::Stdio::piped()).spawn().expect("a listener");
+        let mut said = std::io::BufReader::new(listening.stdout.take().expect("a stream"));
+        let mut port = String::new();
+        std::io::BufRead::read_line(&mut said, &mut port).expect("a port");
+        let is_there = port.trim() != "none";
+        let port = if is_there { port.trim() } else { "1024" };
+        let program = ["/usr/bin/python3", "-c", attempt, port];
+        let output = world.held(&world.bound(""), &program).output().expect("the runner");
+        let answers = stdout(&output);
+        // There is no such family, no such file, or no right to either.
+        let is_closed = |line: &&str| ["97", "13", "2"].iter().any(|number| line.ends_with(&format!(" {number}")));
+        assert_eq!(answers.lines().filter(is_closed).count(), 12, "{answers}{}", stderr(&output));
+        let made = "import socket; socket.socket(40, 1); print('had')";
+        let bare = world.bare(&["/usr/bin/python3", "-c", made]).output().expect("the program");
+        assert!(!is_there || stdout(&bare) == "had\n", "the attempts do nothing at all: {}", stderr(&bare));
+        let _ = listening.kill();
+        listening.wait().expect("an end");
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).expect("what arrived");
+        assert_eq!(rest, "", "for {ground:?}");
+    }
+}

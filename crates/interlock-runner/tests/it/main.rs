@@ -6,6 +6,7 @@ mod arms;
 mod behaviour;
 mod caches;
 mod escapes;
+mod labels;
 mod narrow;
 mod reach;
 mod refused;

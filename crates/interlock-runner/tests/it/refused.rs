@@ -37,7 +37,7 @@ fn what_was_refused_is_named_and_nothing_else() {
             world.directory("project/closed");
             world.directory("outside/sub");
             let bound = world.bound(&format!(r#""locked": ["{}"]"#, world.text("project/locked")));
-            let output = world.line(&bound, &line.replace('@', &world.text("").trim_end_matches('/')));
+            let output = world.line(&bound, &line.replace('@', world.text("").trim_end_matches('/')));
             let report = world.report();
             let mut named: Vec<_> = report
                 .lines()
