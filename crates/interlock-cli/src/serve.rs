@@ -429,6 +429,7 @@ fn abilities() -> Abilities {
         namespaces: told.namespaces && told.rung == interlock_runner::Rung::Full,
         landlock: told.landlock_abi,
         seccomp: told.seccomp && told.notifier,
+        narrow: told.rung == interlock_runner::Rung::Narrow,
     };
     crate::exec_arguments::probe_apart().map(of).unwrap_or_default()
 }

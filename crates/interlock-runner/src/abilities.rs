@@ -1,22 +1,13 @@
 //! What this machine can hold a command with, tried and not guessed.
 
+use interlock_core::contain::Rung;
 use serde::{Deserialize, Serialize};
-
-/// How far commands can be held here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Rung {
-    /// Namespaces, read-only mounts, Landlock and seccomp: everything a bound says.
-    Full,
-    /// Not at all: whatever has a bound does not run.
-    None,
-}
 
 /// What this machine can hold a command with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Abilities {
-    /// How far commands can be held here.
+    /// The best by which commands can be held here.
     pub rung: Rung,
     /// The version of Landlock's interface; zero without it.
     pub landlock_abi: u32,
@@ -28,7 +19,7 @@ pub struct Abilities {
     pub notifier: bool,
     /// Whether a cache can be read from the user's directory and written to the project's. Else it begins empty.
     pub overlay: bool,
-    /// What failed, if anything did.
+    /// What failed on the way to the best of all, if anything did.
     pub missing: Option<String>,
     /// What a person may do about it.
     pub advice: Option<String>,

@@ -18,6 +18,12 @@ pub enum ContainFault {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// Without namespaces the bound cannot be held.
+    #[error("without user namespaces {what}")]
+    Narrow {
+        /// What cannot.
+        what: String,
+    },
     /// A part of the set-up failed.
     #[error("could not set up {part}: {source}")]
     SetUp {

@@ -8,6 +8,8 @@
 //! |---|---|
 //! | what a caller hands in and gets back | `start.rs` |
 //! | which mounts, rules and filters follow from a bound | `linux/{plan,rules,filter,locked}.rs` |
+//! | the same without namespaces | `linux/narrow.rs` |
+//! | what is done, or written down, of calls that change files | `linux/{calls,deeds}.rs` |
 //! | what the new process does before the command, in order | `linux/{steps,child}.rs` |
 //! | signals, ends, streams | `linux/supervise.rs` |
 //! | calls that share namespaces | `linux/session.rs` |
@@ -38,7 +40,8 @@ use linux as platform;
 #[cfg(not(target_os = "linux"))]
 use other as platform;
 
-pub use abilities::{Abilities, Rung};
+pub use abilities::Abilities;
 pub use fault::ContainFault;
+pub use interlock_core::contain::Rung;
 pub use platform::{end_session, probe, run};
-pub use start::{Ended, How, Reached, Refusal, Session, SetAside, Start};
+pub use start::{Ended, How, Reached, Refusal, Session, SetAside, Start, temporary_inside};

@@ -1,10 +1,18 @@
 //! What a caller hands in, and what it gets back.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use interlock_core::contain::Bound;
+use interlock_core::contain::{Bound, Rung};
+
+/// Where temporary files go inside namespaces.
+pub(crate) const TEMPORARY: &str = "/tmp";
+
+/// Where a held command finds the private directory for temporary files: without namespaces, where it really is.
+pub fn temporary_inside(rung: Rung, temporary: &Path) -> PathBuf {
+    if rung == Rung::Full { PathBuf::from(TEMPORARY) } else { temporary.to_owned() }
+}
 
 /// How many refusals, hosts and files an end names; those beyond are counted.
 pub(crate) const NAMED_MAX: usize = 64;

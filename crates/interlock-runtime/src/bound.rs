@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use interlock_core::Digest;
 use interlock_core::call::Effect;
-use interlock_core::contain::{Bound, Cache, Cover, Profile, Reach};
+use interlock_core::contain::{Bound, Cache, Cover, Profile, Reach, Rung};
 use interlock_core::places::{
     Concern, REGENERABLE, USER_CACHES, VISIBLE_IN_HOME, fixed_places, is_guarded_secret, is_within,
 };
@@ -44,6 +44,8 @@ pub struct BoundGround<'a> {
     pub named: &'a [String],
     /// What the line was judged to do.
     pub effects: &'a [Effect],
+    /// By what it was decided that the command is held.
+    pub rung: Rung,
 }
 
 /// The bound of a call.
@@ -75,6 +77,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     let reach = if profile.connect.is_empty() { Reach::Nothing } else { Reach::Hosts(profile.connect.clone()) };
     Ok(Bound {
         profile: profile.name.clone(),
+        rung: ground.rung,
         write: texts(write)?,
         armed: if profile.write.is_empty() { Vec::new() } else { armed() },
         locked: texts(locked)?,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use interlock_core::action::{PassAsked, PassRuling, PhaseEvidence, decide_start};
 use interlock_core::call::Effect;
-use interlock_core::contain::Bound;
+use interlock_core::contain::{Bound, Rung};
 use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
 use interlock_core::workflow::ExecTicket;
 use interlock_core::{Code, Digest};
@@ -84,7 +84,9 @@ impl ToolDoor {
         let session = facts.map(|call| call.session.clone()).unwrap_or_default();
         let effects = evidence.map(|found| found.effects.as_slice()).unwrap_or_default();
         let named = self.named_in(coming.line, directory);
-        let bound = started.profile.as_deref().map(|name| self.bound(name, &project, &named, effects)).transpose()?;
+        let rung = evidence.and_then(|found| found.bound.as_ref()).map(|bound| bound.abilities.rung());
+        let wanted = Wanted { project: &project, named: &named, effects, rung: rung.unwrap_or_default() };
+        let bound = started.profile.as_deref().map(|name| self.bound(name, &wanted)).transpose()?;
         let temp = match &bound {
             Some(_) => {
                 Some(temporary_of(&self.ground.home, &session).map_err(|_| DoorFault::Refused(Code::ContainSetup))?)
@@ -144,19 +146,27 @@ impl ToolDoor {
     }
 
     /// Counts a command that a person runs, and says what the kernel is to hold it to. It meets no fact.
-    pub fn start_own(&self, profile: &str, directory: &str, project: Option<&str>) -> Result<Bound, DoorFault> {
+    pub fn start_own(
+        &self,
+        profile: &str,
+        directory: &str,
+        project: Option<&str>,
+        rung: Rung,
+    ) -> Result<Bound, DoorFault> {
         let project = match project {
             Some(project) => project.to_owned(),
             None => project_of(Path::new(directory), |_| Known::No)
                 .ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?,
         };
-        let bound = self.bound(profile, &project, &[], &[Effect::Unknown])?;
+        let bound =
+            self.bound(profile, &Wanted { project: &project, named: &[], effects: &[Effect::Unknown], rung })?;
         let answer = self.submit(Command::PassOwnRun);
         if matches!(answer, Answer::Passed(PassRuling::Passes(_))) { Ok(bound) } else { Err(fault_of(&answer)) }
     }
 
     /// The bound of a profile, here and now.
-    fn bound(&self, profile: &str, project: &str, named: &[String], effects: &[Effect]) -> Result<Bound, DoorFault> {
+    fn bound(&self, profile: &str, wanted: &Wanted<'_>) -> Result<Bound, DoorFault> {
+        let Wanted { project, named, effects, rung } = *wanted;
         let bundle = self.gate.bundle();
         let profile = bundle.profiles().get(profile).ok_or(DoorFault::Refused(Code::ContainSetup))?;
         let own = self.own_places(project);
@@ -168,6 +178,7 @@ impl ToolDoor {
             on_path: &self.ground.on_path,
             named,
             effects,
+            rung,
         };
         // Where the guarded places cannot all be found, nothing can promise that they are out of reach.
         bound_of(profile, &ground).map_err(|_| DoorFault::Refused(Code::ContainSetup))
@@ -200,6 +211,16 @@ impl ToolDoor {
         self.entropy.fill(&mut random).map_err(|_| DoorFault::Refused(Code::FaultInternal))?;
         Ok(format!("exec_{}", hex(&random)))
     }
+}
+
+/// What a bound is wanted for.
+struct Wanted<'a> {
+    project: &'a str,
+    /// What the line names.
+    named: &'a [String],
+    effects: &'a [Effect],
+    /// By what it was decided that the command is held.
+    rung: Rung,
 }
 
 /// Names of variables to take away, and variables to set.

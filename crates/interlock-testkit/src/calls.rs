@@ -65,6 +65,9 @@ pub struct CallCase {
     /// A runner runs the line, on a kernel that can hold it.
     #[serde(default)]
     runner: bool,
+    /// That kernel has no namespaces for it.
+    #[serde(default)]
+    narrow: bool,
     /// An action that asks for the same command line gets the same from the rules.
     #[serde(default)]
     both_doors: bool,
@@ -99,7 +102,7 @@ struct Expect {
 }
 
 /// A kernel that can hold whatever a profile says.
-const ABLE: Abilities = Abilities { namespaces: true, landlock: 7, seccomp: true };
+const ABLE: Abilities = Abilities { namespaces: true, landlock: 7, seccomp: true, narrow: false };
 
 /// The files that every world has.
 const FILES: [&str; 12] = [
@@ -159,7 +162,10 @@ impl CallCase {
             own: &own,
             on_path: &on_path,
             executor,
-            runner: self.runner.then_some(RunnerGround { abilities: ABLE, advisory: false }),
+            runner: self.runner.then_some(RunnerGround {
+                abilities: Abilities { namespaces: !self.narrow, narrow: self.narrow, ..ABLE },
+                advisory: false,
+            }),
         };
         let call = self.call(&fill);
         let found = examine_call(&bundle, &ground, &call, &place);

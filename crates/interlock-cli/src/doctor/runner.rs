@@ -59,6 +59,14 @@ impl Visit {
             let layers = format!("namespaces, Landlock {}, seccomp{overlay}", found.landlock_abi);
             return self.ok(NAME, format!("command lines can be contained here: {layers}"));
         }
+        if found.rung == Rung::Narrow {
+            let missing = found.missing.unwrap_or_default();
+            let without = format!("without user namespaces, by Landlock {} and seccomp", found.landlock_abi);
+            let narrower = "no network, not even the loopback, and none of the hosts that profiles list";
+            let message = format!("command lines are contained here {without}: {narrower} ({missing})");
+            let advice = found.advice.unwrap_or_else(|| "docs/containment.md says what is narrower".to_owned());
+            return self.warn(NAME, message, advice);
+        }
         let missing = found.missing.unwrap_or_else(|| "this system has nothing that could".to_owned());
         let advice =
             found.advice.unwrap_or_else(|| "until then lines whose effect is unknown are asked about".to_owned());

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use interlock_core::json::{self, Limits};
 use interlock_core::{Code, visible};
 use interlock_hosts::{HandedLine, Host};
-use interlock_runner::{ContainFault, Ended, How, Session, Start};
+use interlock_runner::{ContainFault, Ended, How, Session, Start, temporary_inside};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
@@ -26,8 +26,6 @@ use crate::daemon::{Daemon, RUN, SOCKET};
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// Where it is written down which process holds the namespaces of a session, in the directory of one run.
 const SESSIONS: &str = "sessions";
-/// Where a command in a bound finds its temporary files.
-const TEMPORARY_INSIDE: &str = "/tmp";
 /// The longest name of a directory that is handed back to a host.
 const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
 
@@ -97,7 +95,7 @@ impl Exec {
         let named = handed.directory_file.as_deref();
         let returns = self.temporary().zip(named).and_then(|(temporary, file)| Returns::new(&temporary, file));
         let file = match &returns {
-            Some(returns) => format!("{TEMPORARY_INSIDE}/{}", returns.name),
+            Some(returns) => format!("{}/{}", self.temporary_inside(), returns.name),
             None => named.unwrap_or_default().to_owned(),
         };
         (words(shell, &handed, &file), returns)
@@ -107,6 +105,13 @@ impl Exec {
     fn temporary(&self) -> Option<PathBuf> {
         let is_held = self.started.bound.is_some();
         self.started.temp.as_ref().filter(|_| is_held).map(PathBuf::from).filter(|temp| temp.is_absolute())
+    }
+
+    /// The same as the command sees it.
+    fn temporary_inside(&self) -> String {
+        let held = self.started.bound.as_ref().zip(self.temporary());
+        let inside = held.map(|(bound, temporary)| temporary_inside(bound.rung, &temporary));
+        inside.unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// The session that the command belongs to: what the host runs in the background is there for later calls. It ends with
@@ -142,11 +147,11 @@ impl Exec {
             set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
             reached: ended.reached.iter().map(reached).collect(),
         };
-        let was_held =
-            !end.refused.is_empty() || !end.set_aside.is_empty() || end.reached.iter().any(|reached| !reached.allowed);
         self.tell(&end);
+        let refused = refused_in(&end);
+        let was_held = refused.is_some() || !end.set_aside.is_empty();
         if ended.how != How::Exit(0) && was_held {
-            for line in ended.notes.iter().chain(&self.started.ask_for_more) {
+            for line in refused.iter().chain(&ended.notes).chain(&self.started.ask_for_more) {
                 say(line);
             }
         }
@@ -166,6 +171,21 @@ impl Exec {
         // What nobody heard of meets no fact; the command has ended all the same.
         say(&format!("how this ended is not on record: {trouble}"));
     }
+}
+
+/// How many of the things that were refused an agent is told.
+const TOLD_MAX: usize = 5;
+
+/// What was refused, in one line; nothing if nothing was.
+fn refused_in(end: &ExecEnd) -> Option<String> {
+    let hosts = end.reached.iter().filter(|reached| !reached.allowed).map(|reached| format!("host {}", reached.host));
+    let all: Vec<String> = end.refused.iter().cloned().chain(hosts).collect();
+    let told = all.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join(", ");
+    let more = match all.len().saturating_sub(TOLD_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!all.is_empty()).then(|| format!("refused: {told}{more}"))
 }
 
 fn reached(reached: &interlock_runner::Reached) -> ExecReached {

@@ -398,3 +398,50 @@ fn lines_of_codex_carry_no_ticket_unless_it_has_no_sandbox() {
     agent.home.enforce();
     assert_eq!(agent.asks("codex", "ls -l"), Ok(None));
 }
+
+/// What a command was refused is said where it failed, and is on record.
+#[test]
+fn a_line_that_fails_in_its_bound_says_what_was_refused() {
+    let agent = Agent::new("claude-code");
+    agent.enforce();
+    if !holds(&agent.home) {
+        return;
+    }
+    let outside = agent.home.user().join("outside");
+    fs::write(agent.made("try.sh"), "mkdir ~/outside && echo made").expect("written");
+    let (output, _) = agent.prefixed(&agent.rewritten("claude-code", "sh ./try.sh"));
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && !outside.exists(), "{said}");
+    assert!(said.contains(&format!("interlock: refused: write {}\n", path(&outside))), "{said}");
+    assert!(said.contains("held this command to the profile `project`"), "{said}");
+    // What fails by itself is nobody's doing.
+    fs::write(agent.made("try.sh"), "cat absent; mkdir try.sh").expect("written");
+    let (output, _) = agent.prefixed(&agent.rewritten("claude-code", "sh ./try.sh"));
+    assert!(!text(&output.stderr).contains("interlock"), "{}", text(&output.stderr));
+}
+
+/// The whole of it on a machine that gives nobody a user namespace.
+#[test]
+fn without_user_namespaces_a_command_is_held_by_less_and_hosts_are_refused() {
+    let home = Home::new();
+    if !holds(&home) {
+        return;
+    }
+    let limit = "echo 0 > /proc/sys/user/max_user_namespaces || exit 99; exec \"$0\" \"$@\"";
+    let run = |arguments: &[&str]| {
+        let mut command = home.command("unshare", &["--user", "--map-root-user", "bash", "-c", limit, PROGRAM]);
+        command.args(arguments);
+        output_of(command)
+    };
+    let probed = run(&["exec", "--probe"]);
+    let told: Value = serde_json::from_str(text(&probed.stdout)).expect("JSON");
+    assert_eq!(told["rung"], "narrow", "{told}");
+    let outside = home.file("outside");
+    let line = format!("echo in > made; cat made; echo $TMPDIR > $TMPDIR/t; echo x > {}", path(&outside));
+    let output = run(&["exec", "-c", &line]);
+    assert_eq!(text(&output.stdout), "in\n", "{}", text(&output.stderr));
+    assert!(!output.status.success() && !outside.exists(), "{}", text(&output.stderr));
+    let output = run(&["exec", "--profile", "read", "-c", "cat made; echo x > other"]);
+    assert_eq!(text(&output.stdout), "in\n", "{}", text(&output.stderr));
+    assert!(!output.status.success() && !home.repo().join("other").exists());
+}

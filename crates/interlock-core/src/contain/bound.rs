@@ -4,12 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::evidence::Rung;
+
 /// What a contained command may touch. Whatever is not named here can be read and not written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
     /// The name of the profile, for messages.
     pub profile: String,
+    /// By what it was decided that the command is held. The runner holds it by that, or starts nothing.
+    #[serde(default, skip_serializing_if = "Rung::is_full")]
+    pub rung: Rung,
     /// Directories that may be written with all that is in them, and files, beside the private directory for temporary files.
     #[serde(default)]
     pub write: Vec<String>,

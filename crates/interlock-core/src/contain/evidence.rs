@@ -2,9 +2,33 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::profile::Profiles;
+use super::profile::{Profile, Profiles};
 use crate::call::Effect;
 use crate::digest::Digest;
+
+/// By what a command is held.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rung {
+    /// Namespaces, read-only mounts, Landlock and seccomp: everything a bound says.
+    #[default]
+    Full,
+    /// Landlock and seccomp without namespaces: no network at all, and what the kernel's rules cannot say of a place that
+    /// may be written the runner does itself. A bound that needs more is refused.
+    Narrow,
+    /// Not at all: whatever has a bound does not run.
+    None,
+}
+
+impl Rung {
+    /// Whether this is what bounds meant before there was another.
+    pub(super) fn is_full(&self) -> bool {
+        *self == Rung::Full
+    }
+}
+
+/// From which revision on Landlock keeps signals and sockets without a path inside: without namespaces nothing else does.
+pub const NARROW_LANDLOCK_MIN: u32 = 6;
 
 /// What the kernel can hold a command to, as the runner found by trying the whole of it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,17 +40,42 @@ pub struct Abilities {
     pub landlock: u32,
     /// Filters for system calls, and somebody who answers for them.
     pub seccomp: bool,
+    /// Without namespaces: the set-up of Landlock and seccomp alone was tried and held.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub narrow: bool,
 }
 
 impl Abilities {
-    /// Whether a profile can be promised. What cannot be is refused, never weakened.
+    /// By what a command can be held.
+    pub fn rung(self) -> Rung {
+        match (self.namespaces, self.narrow) {
+            (true, _) if self.landlock > 0 && self.seccomp => Rung::Full,
+            (_, true) if self.landlock >= NARROW_LANDLOCK_MIN && self.seccomp => Rung::Narrow,
+            _ => Rung::None,
+        }
+    }
+
+    /// Whether any profile can be promised.
     pub fn hold(self) -> bool {
-        self.namespaces && self.landlock > 0 && self.seccomp
+        self.rung() != Rung::None
+    }
+
+    /// Whether this profile can be promised. What cannot be is refused, never weakened: Landlock knows ports and no hosts.
+    pub fn hold_profile(self, profile: &Profile) -> bool {
+        match self.rung() {
+            Rung::Full => true,
+            Rung::Narrow => profile.connect.is_empty(),
+            Rung::None => false,
+        }
     }
 
     /// In words, for certificates and people.
     pub fn shown(self) -> String {
-        if self.hold() { format!("namespaces, Landlock {}, seccomp", self.landlock) } else { "none".to_owned() }
+        match self.rung() {
+            Rung::Full => format!("namespaces, Landlock {}, seccomp", self.landlock),
+            Rung::Narrow => format!("Landlock {}, seccomp", self.landlock),
+            Rung::None => "none".to_owned(),
+        }
     }
 }
 
@@ -50,8 +99,48 @@ impl BoundEvidence {
     /// destroys lies in the bound.
     pub fn holds(&self, profiles: &Profiles, effects: &[Effect]) -> bool {
         let profile = profiles.get(&self.profile);
-        profile.is_some_and(|profile| profile.digest() == self.digest)
-            && self.abilities.hold()
+        profile.is_some_and(|profile| profile.digest() == self.digest && self.abilities.hold_profile(profile))
             && !effects.contains(&Effect::Destructive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_before_reads_and_is_written_alike() {
+        let before = r#"{"namespaces":true,"landlock":7,"seccomp":true}"#;
+        let read: Abilities = serde_json::from_str(before).expect("abilities");
+        assert_eq!((read.rung(), read.shown().as_str()), (Rung::Full, "namespaces, Landlock 7, seccomp"));
+        assert_eq!(serde_json::to_string(&read).expect("text"), before);
+        let bound: crate::contain::Bound = serde_json::from_str(r#"{"profile":"read"}"#).expect("a bound");
+        assert_eq!(bound.rung, Rung::Full);
+        assert!(!serde_json::to_string(&bound).expect("text").contains("rung"));
+    }
+
+    #[test]
+    fn what_a_rung_cannot_promise_it_does_not_hold() {
+        let narrow = |landlock| Abilities { namespaces: false, landlock, seccomp: true, narrow: true };
+        assert_eq!([narrow(5), narrow(6), narrow(7)].map(Abilities::rung), [Rung::None, Rung::Narrow, Rung::Narrow]);
+        assert_eq!(Abilities { seccomp: false, ..narrow(7) }.rung(), Rung::None);
+        assert_eq!(Abilities::default().rung(), Rung::None);
+        let hosts = crate::contain::ProfileSource {
+            connect: vec!["packages.example.org".to_owned()],
+            ..crate::contain::ProfileSource::default()
+        };
+        let profiles = Profiles::load(&[("build".to_owned(), hosts)].into()).expect("profiles");
+        for (name, holds) in [("read", true), ("project", true), ("build", false)] {
+            let profile = profiles.get(name).expect("a profile");
+            let evidence = BoundEvidence {
+                profile: name.to_owned(),
+                digest: profile.digest(),
+                abilities: narrow(6),
+                advisory: false,
+            };
+            assert_eq!(evidence.holds(&profiles, &[Effect::Unknown]), holds, "{name}");
+            assert!(Abilities { namespaces: true, ..narrow(6) }.hold_profile(profile), "{name}");
+            assert!(!Abilities::default().hold_profile(profile), "{name}");
+        }
     }
 }

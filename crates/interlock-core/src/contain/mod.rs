@@ -10,5 +10,5 @@ mod profile;
 
 pub use armed::{Armed, UnreadPattern};
 pub use bound::{Bound, Cache, Cover, Reach};
-pub use evidence::{Abilities, BoundEvidence};
+pub use evidence::{Abilities, BoundEvidence, NARROW_LANDLOCK_MIN, Rung};
 pub use profile::{BUILD, PROJECT, Profile, ProfileError, ProfileSource, Profiles, READ};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use interlock_core::Code;
 use interlock_core::action::{PassAsked, PassRuling};
-use interlock_core::contain::PROJECT;
+use interlock_core::contain::{PROJECT, Rung};
 use interlock_core::ledger::ExecEnded;
 use interlock_hosts::Host;
 use interlock_runtime::exec_door::StartComing;
@@ -90,7 +90,12 @@ impl Hooks {
 
     fn start_own(&self, asked: &ExecStart) -> Result<ExecStarted, ExecRefused> {
         let profile = asked.profile.as_deref().unwrap_or(PROJECT);
-        let bound = self.door.start_own(profile, &asked.directory, asked.project.as_deref())?;
+        // Where nothing can be held, the runner says why.
+        let rung = match self.abilities.rung() {
+            Rung::Narrow => Rung::Narrow,
+            Rung::Full | Rung::None => Rung::Full,
+        };
+        let bound = self.door.start_own(profile, &asked.directory, asked.project.as_deref(), rung)?;
         Ok(self.unattributed(Some(bound)))
     }
 

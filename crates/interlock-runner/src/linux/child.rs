@@ -24,6 +24,10 @@ pub(crate) struct Cell {
     pub(crate) mask: Signals,
     /// Locks on layers of caches, which nobody else may use before the namespaces are gone. In order.
     pub(crate) layers: Vec<RawFd>,
+    /// Whether it is held without namespaces.
+    pub(crate) is_narrow: bool,
+    /// The process whose end ends a command that is held without namespaces.
+    pub(crate) owner: Option<OwnedFd>,
 }
 
 /// What holds the command.
@@ -111,10 +115,11 @@ pub(crate) fn join(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, fa
 
 /// The first process of the namespaces: sets them up, starts the command, reaps, tells how it ended.
 pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
-    // Whatever happens to the supervisor, this process ends with it, and with this process all others. In a session others
-    // live on, so there this process has to end them: it adopts what its command leaves, and looks at the channel.
-    let in_session = cell.session.is_some();
-    let bound_to_parent = match in_session {
+    // Whatever happens to the supervisor, this process ends with it, and with this process all others. In a session, and
+    // without namespaces, others live on, so there this process has to end them: it adopts what its command leaves, and
+    // looks at the channel.
+    let is_among_others = cell.session.is_some() || cell.is_narrow;
+    let bound_to_parent = match is_among_others {
         false => rustix::process::set_parent_process_death_signal(Some(Signal::KILL)),
         true => rustix::process::set_child_subreaper(Some(rustix::process::getpid())),
     };
@@ -124,6 +129,10 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
     if is_alone(channel) {
         return 126;
     }
+    let group = match cell.is_narrow.then(stand_apart).transpose() {
+        Ok(group) => group,
+        Err(error) => return report(faults, Stage::Fork, &error),
+    };
     let umask = rustix::process::umask(Mode::empty());
     let mut ground = Ground { slots: &mut hold.slots, ruleset: hold.ruleset.as_fd(), channel };
     for (at, step) in hold.steps.iter().enumerate() {
@@ -149,6 +158,9 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
     };
     let command = sys::fork(0, || {
         rustix::process::umask(umask);
+        if let Some(Err(error)) = group.map(|group| rustix::process::setpgid(None, Some(group))) {
+            return report(faults, Stage::Fork, &error.into());
+        }
         become_held(cell, hold, channel, faults)
     });
     let command = match command {
@@ -160,8 +172,13 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
     sys::close_all_but(&kept);
     let ended = reap(command, channel, ends.as_fd());
     // Everything ends before anybody is told that the command has: what is on disk then stays as it is.
-    match in_session {
-        true => end_adopted(),
+    match is_among_others {
+        true if cell.is_narrow => {
+            // From now on nobody starts a process: the supervisor refuses it, or is gone.
+            let _ = tell(channel, told::ENDING, 0);
+            end_adopted(usize::MAX);
+        }
+        true => end_adopted(ROUNDS),
         false => end_others(),
     }
     match ended {
@@ -172,6 +189,20 @@ pub(crate) fn first(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, f
         None => 126,
     }
 }
+
+/// Takes this process out of the group of whoever started the runner: what ends the group must not end who ends the rest.
+/// Returns the group. What is left can only be found where the kernel lists it.
+fn stand_apart() -> io::Result<Pid> {
+    let group = rustix::process::getpgrp();
+    rustix::process::setpgid(None, None)?;
+    rustix::fs::open(CHILDREN, rustix::fs::OFlags::RDONLY, Mode::empty())?;
+    Ok(group)
+}
+
+/// Where the kernel lists children.
+const CHILDREN: &std::ffi::CStr = c"/proc/thread-self/children";
+/// How often what is left in a session is looked for.
+const ROUNDS: usize = 2_000;
 
 /// Whether the supervisor is gone already.
 fn is_alone(channel: BorrowedFd<'_>) -> bool {
@@ -216,13 +247,12 @@ fn end_others() {
     }
 }
 
-/// Ends what the command has left, in a session where others live on. What forks faster than it is ended ends with the
+/// Ends what the command has left, where others live on. In a session what forks faster than it is ended ends with the
 /// session.
-fn end_adopted() {
-    const ROUNDS: usize = 2_000;
-    for _ in 0..ROUNDS {
+fn end_adopted(rounds: usize) {
+    for _ in 0..rounds {
         let mut bytes = [0; 4096];
-        let count = match rustix::fs::open(c"/proc/thread-self/children", rustix::fs::OFlags::RDONLY, Mode::empty()) {
+        let count = match rustix::fs::open(CHILDREN, rustix::fs::OFlags::RDONLY, Mode::empty()) {
             Ok(children) => rustix::io::read(&children, &mut bytes).unwrap_or(0),
             Err(_) => 0,
         };

@@ -2,8 +2,10 @@
 //!
 //! What is not named passes: files are held by mounts and Landlock, networks by their namespace. Named is what goes round
 //! those (io_uring, other kinds of sockets, new namespaces and mounts), what reaches into the kernel, and what the
-//! supervisor answers itself (`connect`, because a read-only mount does not stop it).
+//! supervisor answers itself (`connect`, because a read-only mount does not stop it) or looks at (what changes files).
+//! Without namespaces more is named: see `narrow`.
 
+use super::calls;
 use super::sys::Instruction;
 
 /// What is different between machines.
@@ -20,6 +22,7 @@ const NAMESPACES: u32 = 0x0002_0000 | 0x0200_0000 | 0x0400_0000 | 0x0800_0000 | 
 const NEW_TIME: u32 = 0x0000_0080;
 
 const EPERM: u32 = libc::EPERM.unsigned_abs();
+const EACCES: u32 = libc::EACCES.unsigned_abs();
 const ENOSYS: u32 = libc::ENOSYS.unsigned_abs();
 const EAFNOSUPPORT: u32 = libc::EAFNOSUPPORT.unsigned_abs();
 
@@ -49,6 +52,18 @@ enum Rule {
     Fails(u32),
     /// It waits for the supervisor.
     Asks,
+    /// It waits for the supervisor if the argument has one of these bits.
+    AsksIfBits(u32, u32),
+    /// It starts a process, unless it starts a thread, and makes no namespaces.
+    Forks,
+    /// It is refused unless these arguments, as 32 bits, are these.
+    OnlyValues(&'static [(u32, u32)]),
+    /// It is refused unless the first argument is zero, or it changes nothing: the third is no address.
+    OnlyOwnLimits,
+    /// The second argument is what a descriptor is asked to do.
+    Controls,
+    /// The first argument is a family of sockets that are connected to each other already, the second a kind.
+    Pair,
     /// It is refused if the argument has one of these bits.
     NoBits(u32, u32),
     /// It is refused if the argument, as 32 bits, is one of these.
@@ -57,17 +72,20 @@ enum Rule {
     Socket,
 }
 
-/// How signals to processes outside are kept out.
+/// What a filter is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Signalling {
-    /// Landlock does it.
+pub(crate) enum Kind {
+    /// A command in namespaces. Landlock keeps signals inside.
     Scoped,
-    /// It cannot: signals to the own process group, which reaches outside, are refused.
+    /// A command in namespaces that Landlock does not keep from signalling: signals to the own process group, which reaches
+    /// outside, are refused.
     NoGroup,
+    /// A command without namespaces. `reads` if files are opened for reading by the runner as well.
+    Narrow { reads: bool },
 }
 
 /// The filter, in the order of the kernel's machine.
-pub(crate) fn filter(signalling: Signalling) -> Vec<Instruction> {
+pub(crate) fn filter(kind: Kind) -> Vec<Instruction> {
     let mut out = vec![
         load(ARCH),
         jump(IS_EQUAL, ARCHITECTURE, 1, 0),
@@ -76,19 +94,21 @@ pub(crate) fn filter(signalling: Signalling) -> Vec<Instruction> {
         jump(IS_AT_LEAST, X32_BIT, 0, 1),
         give(error(ENOSYS)),
     ];
-    for (number, rule) in rules() {
+    let of_kind = match kind {
+        Kind::Scoped => in_namespaces(),
+        Kind::NoGroup => in_namespaces().into_iter().chain([(libc::SYS_kill, Rule::NoValue(0, &[0]))]).collect(),
+        Kind::Narrow { reads } => narrow(reads),
+    };
+    for (number, rule) in rules().into_iter().chain(of_kind) {
         add(&mut out, number, &rule);
-    }
-    if signalling == Signalling::NoGroup {
-        add(&mut out, libc::SYS_kill, &Rule::NoValue(0, &[0]));
     }
     out.push(give(ALLOW));
     out
 }
 
-/// Every call that is named.
+/// Calls that are named in every filter.
 fn rules() -> Vec<(libc::c_long, Rule)> {
-    use Rule::{Asks, Fails, NoBits, NoValue, Socket};
+    use Rule::{Asks, Fails, NoBits};
     #[rustfmt::skip]
     let refused = [
         // Goes round this filter.
@@ -115,17 +135,86 @@ fn rules() -> Vec<(libc::c_long, Rule)> {
     ];
     let mut rules: Vec<_> = refused.into_iter().map(|number| (number, Fails(ENOSYS))).collect();
     rules.extend(forbidden.into_iter().chain(OF_MACHINE.iter().copied()).map(|number| (number, Fails(EPERM))));
+    let changing = [calls::NAMES, calls::OLD_NAMES, calls::CHANGES, calls::OLD_CHANGES];
+    rules.extend(changing.into_iter().flatten().map(|number| (*number, Asks)));
+    rules.push((libc::SYS_unshare, NoBits(0, NAMESPACES | NEW_TIME)));
+    rules
+}
+
+/// Files are opened for writing with one of these.
+const WRITES: u32 = (libc::O_WRONLY | libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC).unsigned_abs();
+
+/// Calls that open files, and where their flags are.
+#[cfg(target_arch = "x86_64")]
+const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2), (libc::SYS_open, 1)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: &[(libc::c_long, u32)] = &[(libc::SYS_openat, 2)];
+
+/// TIOCSTI types into a terminal, TIOCLINUX pastes into it, TIOCSETD changes who reads it.
+const INTO_TERMINALS: &[u32] = &[0x5412, 0x541C, 0x5423];
+
+/// What a command in namespaces of its own may do because they hold it.
+fn in_namespaces() -> Vec<(libc::c_long, Rule)> {
+    let mut rules: Vec<_> = OPENS.iter().map(|(number, flags)| (*number, Rule::AsksIfBits(*flags, WRITES))).collect();
     rules.extend([
-        (libc::SYS_connect, Asks),
-        (libc::SYS_clone, NoBits(0, NAMESPACES)),
-        (libc::SYS_unshare, NoBits(0, NAMESPACES | NEW_TIME)),
-        // TIOCSTI types into a terminal, TIOCLINUX pastes into it, TIOCSETD changes who reads it.
-        (libc::SYS_ioctl, NoValue(1, &[0x5412, 0x541C, 0x5423])),
-        (libc::SYS_socket, Socket),
-        (libc::SYS_socketpair, Socket),
+        (libc::SYS_connect, Rule::Asks),
+        (libc::SYS_clone, Rule::NoBits(0, NAMESPACES)),
+        (libc::SYS_ioctl, Rule::NoValue(1, INTO_TERMINALS)),
+        (libc::SYS_socket, Rule::Socket),
+        (libc::SYS_socketpair, Rule::Socket),
     ]);
     rules
 }
+
+/// What namespaces and mounts would hold: networks, messages between processes, priorities of others, attributes of files.
+/// Processes are started only as long as the supervisor lets them, so that they can all be ended.
+fn narrow(reads: bool) -> Vec<(libc::c_long, Rule)> {
+    #[rustfmt::skip]
+    let absent = [
+        // Messages, memory and locks that belong to the machine and outlive a call.
+        libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl, libc::SYS_semget, libc::SYS_semop, libc::SYS_semctl,
+        libc::SYS_semtimedop, libc::SYS_msgget, libc::SYS_msgsnd, libc::SYS_msgrcv, libc::SYS_msgctl, libc::SYS_mq_open,
+        libc::SYS_mq_unlink,
+        // Attributes by newer calls; programs then use the older ones.
+        SETXATTRAT, REMOVEXATTRAT, FILE_SETATTR,
+    ];
+    let mut rules: Vec<_> = absent.into_iter().map(|number| (number, Rule::Fails(ENOSYS))).collect();
+    let opens = OPENS.iter().map(|(number, flags)| match reads {
+        true => (*number, Rule::Asks),
+        false => (*number, Rule::AsksIfBits(*flags, WRITES)),
+    });
+    rules.extend(opens);
+    rules.extend(FORKS.iter().map(|number| (*number, Rule::Asks)));
+    rules.extend([libc::SYS_socket, libc::SYS_connect, libc::SYS_bind].map(|number| (number, Rule::Fails(EACCES))));
+    rules.extend([
+        (libc::SYS_clone, Rule::Forks),
+        (libc::SYS_socketpair, Rule::Pair),
+        (libc::SYS_ioctl, Rule::Controls),
+        (libc::SYS_prlimit64, Rule::OnlyOwnLimits),
+        (libc::SYS_setpriority, Rule::OnlyValues(&[(0, 0), (1, 0)])),
+        (libc::SYS_ioprio_set, Rule::OnlyValues(&[(0, 1), (1, 0)])),
+        (libc::SYS_sched_setaffinity, Rule::OnlyValues(&[(0, 0)])),
+        (libc::SYS_sched_setscheduler, Rule::OnlyValues(&[(0, 0)])),
+        (libc::SYS_sched_setparam, Rule::OnlyValues(&[(0, 0)])),
+        (libc::SYS_sched_setattr, Rule::OnlyValues(&[(0, 0)])),
+    ]);
+    rules
+}
+
+/// Whether a call starts a process.
+pub(crate) fn is_fork(number: libc::c_long) -> bool {
+    number == libc::SYS_clone || FORKS.contains(&number)
+}
+
+#[cfg(target_arch = "x86_64")]
+const FORKS: &[libc::c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const FORKS: &[libc::c_long] = &[];
+
+// Calls that came with Linux 6.13 and 6.17.
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const FILE_SETATTR: libc::c_long = 469;
 
 /// Mounts with attributes in one call, which came with Linux 6.15.
 const OPEN_TREE_ATTR: libc::c_long = 467;
@@ -152,7 +241,36 @@ fn add(out: &mut Vec<Instruction>, number: libc::c_long, rule: &Rule) {
             }
             block.push(give(ALLOW));
         }
+        Rule::AsksIfBits(argument, bits) => {
+            block.extend([argument_of(*argument), jump(HAS_BITS, *bits, 0, 1), give(HAND_OVER), give(ALLOW)]);
+        }
+        Rule::Forks => {
+            let thread = libc::CLONE_THREAD.unsigned_abs();
+            block.extend([argument_of(0), jump(HAS_BITS, NAMESPACES, 0, 1), give(error(EPERM))]);
+            block.extend([jump(HAS_BITS, thread, 1, 0), give(HAND_OVER), give(ALLOW)]);
+        }
+        Rule::OnlyValues(values) => {
+            for (argument, value) in *values {
+                block.extend([argument_of(*argument), jump(IS_EQUAL, *value, 1, 0), give(error(EPERM))]);
+            }
+            block.push(give(ALLOW));
+        }
+        Rule::OnlyOwnLimits => {
+            block.extend([argument_of(0), jump(IS_EQUAL, 0, 4, 0), argument_of(2), jump(IS_EQUAL, 0, 0, 3)]);
+            block.extend([upper_of(2), jump(IS_EQUAL, 0, 0, 1), give(ALLOW), give(error(EPERM))]);
+        }
+        Rule::Controls => block.extend(controls()),
         Rule::Socket => block.extend(sockets()),
+        Rule::Pair => {
+            block.extend([argument_of(0), jump(IS_EQUAL, libc::AF_UNIX.unsigned_abs(), 1, 0), give(error(EACCES))]);
+            block.extend([argument_of(1), Instruction { code: AND, jt: 0, jf: 0, k: SOCKET_KIND }]);
+            block.extend([
+                jump(IS_EQUAL, libc::SOCK_STREAM.unsigned_abs(), 2, 0),
+                jump(IS_EQUAL, libc::SOCK_SEQPACKET.unsigned_abs(), 1, 0),
+                give(error(EACCES)),
+                give(ALLOW),
+            ]);
+        }
     }
     let Ok(length) = u8::try_from(block.len()) else { return };
     let Ok(number) = u32::try_from(number) else { return };
@@ -163,7 +281,6 @@ fn add(out: &mut Vec<Instruction>, number: libc::c_long, rule: &Rule) {
 /// Which sockets there are: addresses of the internet, because the network namespace holds them; streams by path, because
 /// the supervisor connects them; and routes, which programs ask for addresses. A datagram by path needs no `connect`.
 fn sockets() -> Vec<Instruction> {
-    const KIND: u32 = 0xF;
     #[rustfmt::skip]
     let block = vec![
         argument_of(0),
@@ -175,12 +292,37 @@ fn sockets() -> Vec<Instruction> {
         jump(IS_EQUAL, libc::NETLINK_ROUTE.unsigned_abs(), 6, 0),
         give(error(EAFNOSUPPORT)),
         argument_of(1),
-        Instruction { code: AND, jt: 0, jf: 0, k: KIND },
+        Instruction { code: AND, jt: 0, jf: 0, k: SOCKET_KIND },
         jump(IS_EQUAL, libc::SOCK_STREAM.unsigned_abs(), 2, 0),
         jump(IS_EQUAL, libc::SOCK_SEQPACKET.unsigned_abs(), 1, 0),
         give(error(EPERM)),
         give(ALLOW),
     ];
+    block
+}
+
+/// What of the second argument is the kind of a socket.
+const SOCKET_KIND: u32 = 0xF;
+
+/// What descriptors may be asked without namespaces: nothing that types into terminals, and of what file systems know only
+/// what reads, or copies to a file that is open for writing. Other things change files that are open for reading.
+fn controls() -> Vec<Instruction> {
+    // FS_IOC_GETFLAGS, FS_IOC_GETVERSION, FS_IOC_FSGETXATTR, FS_IOC_FIEMAP, FICLONE, FICLONERANGE
+    const HARMLESS: [u32; 6] = [0x8008_6601, 0x8008_7601, 0x801C_581F, 0xC020_660B, 0x4004_9409, 0x4020_940D];
+    // The letters of the file systems in general, ext4, xfs, fat, btrfs, f2fs and cifs.
+    const OF_FILES: [u32; 7] = [0x6600, 0x7600, 0x5800, 0x7200, 0x9400, 0xF500, 0xCF00];
+    let mut block = vec![argument_of(1)];
+    for value in INTO_TERMINALS {
+        block.extend([jump(IS_EQUAL, *value, 0, 1), give(error(EPERM))]);
+    }
+    for value in HARMLESS {
+        block.extend([jump(IS_EQUAL, value, 0, 1), give(ALLOW)]);
+    }
+    block.push(Instruction { code: AND, jt: 0, jf: 0, k: 0xFF00 });
+    for letter in OF_FILES {
+        block.extend([jump(IS_EQUAL, letter, 0, 1), give(error(EPERM))]);
+    }
+    block.push(give(ALLOW));
     block
 }
 
@@ -191,6 +333,11 @@ fn load(offset: u32) -> Instruction {
 /// The lower half of an argument. The kernel reads these arguments as 32 bits and ignores the rest.
 fn argument_of(at: u32) -> Instruction {
     load(ARGUMENTS.saturating_add(at.saturating_mul(8)))
+}
+
+/// The upper half of an argument that is an address.
+fn upper_of(at: u32) -> Instruction {
+    load(ARGUMENTS.saturating_add(at.saturating_mul(8)).saturating_add(4))
 }
 
 fn jump(test: u16, value: u32, if_true: u8, if_false: u8) -> Instruction {
@@ -217,7 +364,8 @@ mod tests {
                     accumulator = match one.k {
                         NUMBER => number,
                         ARCH => arch,
-                        offset => arguments[(offset as usize - 16) / 8] as u32,
+                        offset if offset % 8 == 0 => arguments[(offset as usize - 16) / 8] as u32,
+                        offset => (arguments[(offset as usize - 20) / 8] >> 32) as u32,
                     }
                 }
                 AND => accumulator &= one.k,
@@ -236,7 +384,7 @@ mod tests {
     }
 
     fn decide(number: libc::c_long, arguments: [u64; 6]) -> u32 {
-        answer(&filter(Signalling::NoGroup), ARCHITECTURE, number as u32, arguments)
+        answer(&filter(Kind::NoGroup), ARCHITECTURE, number as u32, arguments)
     }
 
     #[test]
@@ -277,13 +425,62 @@ mod tests {
         assert_eq!(decide(libc::SYS_kill, at(12, 9)), ALLOW);
         assert_eq!(decide(libc::SYS_read, at(0, 0)), ALLOW);
         assert_eq!(decide(libc::SYS_ptrace, at(0, 0)), ALLOW);
-        let scoped = filter(Signalling::Scoped);
+        let scoped = filter(Kind::Scoped);
         assert_eq!(answer(&scoped, ARCHITECTURE, libc::SYS_kill as u32, at(0, 9)), ALLOW);
     }
 
     #[test]
+    fn what_changes_files_is_looked_at_and_what_reads_them_is_not() {
+        let create = u64::from(WRITES);
+        for kind in [Kind::Scoped, Kind::NoGroup, Kind::Narrow { reads: false }] {
+            let ask = |number: libc::c_long, arguments| answer(&filter(kind), ARCHITECTURE, number as u32, arguments);
+            assert_eq!(ask(libc::SYS_openat, [0, 0, 0o2_000_000, 0, 0, 0]), ALLOW);
+            for flags in [1, 2, 0o100, 0o1000, create] {
+                assert_eq!(ask(libc::SYS_openat, [0, 0, flags, 0, 0, 0]), HAND_OVER, "{flags:o}");
+            }
+            for number in
+                [libc::SYS_renameat2, libc::SYS_unlinkat, libc::SYS_mkdirat, libc::SYS_fchmod, libc::SYS_openat2]
+            {
+                assert_eq!(ask(number, [0; 6]), HAND_OVER, "{number}");
+            }
+        }
+        let reads = filter(Kind::Narrow { reads: true });
+        assert_eq!(answer(&reads, ARCHITECTURE, libc::SYS_openat as u32, [0; 6]), HAND_OVER);
+    }
+
+    #[test]
+    fn without_namespaces_there_is_no_network_and_nothing_of_others_is_changed() {
+        let filter = filter(Kind::Narrow { reads: false });
+        let ask = |number: libc::c_long, a, b, c| answer(&filter, ARCHITECTURE, number as u32, [a, b, c, 0, 0, 0]);
+        for family in [1, 2, 10, 16, 17, 40] {
+            assert_eq!(ask(libc::SYS_socket, family, 1, 0), error(EACCES), "{family}");
+        }
+        #[rustfmt::skip]
+        let cases = [
+            (libc::SYS_socketpair, 1, 1, 0, ALLOW), (libc::SYS_socketpair, 1, 5 | 0o2_000_000, 0, ALLOW),
+            (libc::SYS_socketpair, 1, 2, 0, error(EACCES)), (libc::SYS_socketpair, 2, 1, 0, error(EACCES)),
+            (libc::SYS_prlimit64, 0, 7, 9, ALLOW), (libc::SYS_prlimit64, 5, 7, 0, ALLOW),
+            (libc::SYS_prlimit64, 5, 7, 9, error(EPERM)), (libc::SYS_prlimit64, 5, 7, 1 << 40, error(EPERM)),
+            (libc::SYS_setpriority, 0, 0, 5, ALLOW), (libc::SYS_setpriority, 0, 9, 5, error(EPERM)),
+            (libc::SYS_setpriority, 2, 0, 5, error(EPERM)), (libc::SYS_setpriority, 1, 0, 5, error(EPERM)),
+            (libc::SYS_sched_setaffinity, 0, 8, 1, ALLOW), (libc::SYS_sched_setaffinity, 9, 8, 1, error(EPERM)),
+            (libc::SYS_ioctl, 3, 0x4008_6602, 0, error(EPERM)), (libc::SYS_ioctl, 3, 0x8008_6601, 0, ALLOW),
+            (libc::SYS_ioctl, 3, 0x401C_5820, 0, error(EPERM)), (libc::SYS_ioctl, 3, 0x4080_6685, 0, error(EPERM)),
+            (libc::SYS_ioctl, 3, 0x4004_9409, 0, ALLOW), (libc::SYS_ioctl, 3, 0x5401, 0, ALLOW),
+            (libc::SYS_ioctl, 3, 0x5412, 0, error(EPERM)), (libc::SYS_clone, 0x11, 0, 0, HAND_OVER),
+            (libc::SYS_clone, 0x1_0000, 0, 0, ALLOW), (libc::SYS_clone, 0x1001_0000, 0, 0, error(EPERM)),
+            (libc::SYS_shmget, 0, 0, 0, error(ENOSYS)), (libc::SYS_mq_open, 0, 0, 0, error(ENOSYS)),
+            (libc::SYS_connect, 3, 0, 0, error(EACCES)), (libc::SYS_bind, 3, 0, 0, error(EACCES)),
+            (FILE_SETATTR, 0, 0, 0, error(ENOSYS)), (libc::SYS_io_uring_setup, 1, 0, 0, error(ENOSYS)),
+        ];
+        for (number, a, b, c, expected) in cases {
+            assert_eq!(ask(number, a, b, c), expected, "{number} {a:#x} {b:#x} {c:#x}");
+        }
+    }
+
+    #[test]
     fn other_interfaces_of_the_kernel_are_closed() {
-        let filter = filter(Signalling::Scoped);
+        let filter = filter(Kind::Scoped);
         assert_eq!(answer(&filter, 0x4000_0003, 11, [0; 6]), KILL);
         assert_eq!(answer(&filter, ARCHITECTURE, X32_BIT | 1, [0; 6]), error(ENOSYS));
         assert_eq!(answer(&filter, ARCHITECTURE, u32::MAX, [0; 6]), error(ENOSYS));

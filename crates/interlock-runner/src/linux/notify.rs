@@ -1,6 +1,7 @@
-//! Connections: a read-only mount does not stop them, so the kernel asks here before each one.
+//! Calls that wait for an answer: connections, because a read-only mount does not stop them; what changes files, for
+//! `deeds.rs`; and, without namespaces, new processes.
 //!
-//! The connection is made from here, on a copy of the socket: what was looked at is what is connected, whatever the
+//! A connection is made from here, on a copy of the socket: what was looked at is what is connected, whatever the
 //! command does to its memory or its descriptors meanwhile. By path only where the command may write; sockets of a
 //! network, and those without a path, belong to the command's own network namespace.
 
@@ -9,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -17,23 +18,31 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-use super::sys::{self, Answer, Notification};
+use super::deeds::{Answered, Deeds, Field, open_again};
+use super::filter::is_fork;
+use super::sys::{self, Answer, Notification, OnExec};
 use crate::Refusal;
 use crate::start::NAMED_MAX;
 
 /// The longest address that the kernel takes.
 const ADDRESS_MAX: usize = 128;
-/// How many connections may wait for their other side at once.
+/// The longest path that is written down.
+const NOTED_LEN_MAX: usize = 1024;
+/// How many calls may wait for their other side at once.
 const WAITING_MAX: usize = 64;
 
 /// What was refused, each once.
 pub(crate) type Refusals = Arc<Mutex<Vec<Refusal>>>;
 
 /// Answers calls that wait, until nobody is left who could make one.
-pub(crate) fn attend(listener: OwnedFd, sockets: Vec<PathBuf>, refusals: Refusals) {
-    let desk = Arc::new(Desk { listener, sockets, refusals, waiting: AtomicUsize::new(0) });
+pub(crate) fn attend(listener: OwnedFd, field: Field, refusals: Refusals, is_ending: Arc<AtomicBool>) {
+    let deeds = Deeds::new(field, refusals);
+    let desk = Arc::new(Desk { listener, deeds, is_ending, waiting: AtomicUsize::new(0) });
     // A thread of its own; without one, calls wait until the command ends, which refuses them.
-    let _ = thread::Builder::new().name("connections".to_owned()).spawn(move || {
+    let _ = thread::Builder::new().name("calls".to_owned()).spawn(move || {
+        if !desk.is_prepared() {
+            return;
+        }
         loop {
             let mut polled = [PollFd::new(&desk.listener, PollFlags::IN)];
             match rustix::event::poll(&mut polled, None) {
@@ -52,8 +61,9 @@ pub(crate) fn attend(listener: OwnedFd, sockets: Vec<PathBuf>, refusals: Refusal
 
 struct Desk {
     listener: OwnedFd,
-    sockets: Vec<PathBuf>,
-    refusals: Refusals,
+    deeds: Deeds,
+    /// Set when no process may be started any more.
+    is_ending: Arc<AtomicBool>,
     waiting: AtomicUsize,
 }
 
@@ -74,7 +84,75 @@ impl Wish {
 }
 
 impl Desk {
+    /// What is done from here is done with the rights of a held command: without capabilities, and with modes as asked.
+    fn is_prepared(&self) -> bool {
+        sys::take_turns(self.listener.as_fd());
+        if self.deeds.field.by_hand.is_none() {
+            return true;
+        }
+        let has_own_mask = sys::unshare_mask().is_ok();
+        if has_own_mask {
+            rustix::process::umask(Mode::empty());
+        }
+        has_own_mask && sys::drop_capabilities().is_ok()
+    }
+
     fn consider(desk: &Arc<Desk>, call: &Notification) {
+        let number = libc::c_long::from(call.data.nr);
+        match number {
+            libc::SYS_connect => Desk::connect(desk, call),
+            _ if is_fork(number) => {
+                let is_ending = desk.is_ending.load(Ordering::Acquire);
+                let answer = if is_ending { Answer::Error(libc::EAGAIN) } else { Answer::Continue };
+                sys::answer(desk.listener.as_fd(), call.id, answer);
+            }
+            _ => Desk::change(desk, call),
+        }
+    }
+
+    /// What changes files.
+    fn change(desk: &Arc<Desk>, call: &Notification) {
+        let (id, listener) = (call.id, desk.listener.as_fd());
+        let Some(task) = i32::try_from(call.pid).ok().and_then(Pid::from_raw) else {
+            return sys::answer(listener, id, Answer::Error(libc::ESRCH));
+        };
+        match desk.deeds.consider(task, &call.data, || sys::still_waits(listener, id)) {
+            Answered::Continue => sys::answer(listener, id, Answer::Continue),
+            Answered::Done => sys::answer(listener, id, Answer::Value(0)),
+            Answered::Fails(number) => sys::answer(listener, id, Answer::Error(number)),
+            Answered::Opened(opened, on_exec) => desk.hand_out(id, Ok(opened), on_exec),
+            Answered::Waits { at, flags } => {
+                let on_exec = if flags.contains(OFlags::CLOEXEC) { OnExec::Closes } else { OnExec::Stays };
+                let theirs = Arc::clone(desk);
+                Desk::apart(desk, id, move || theirs.hand_out(id, open_again(at.as_fd(), flags), on_exec));
+            }
+        }
+    }
+
+    fn hand_out(&self, id: u64, opened: io::Result<OwnedFd>, on_exec: OnExec) {
+        let handed = opened.and_then(|opened| sys::answer_with(self.listener.as_fd(), id, opened.as_fd(), on_exec));
+        if let Err(error) = handed {
+            self.answer(id, &Err(error));
+        }
+    }
+
+    /// Whoever waits for the other side must not keep others waiting.
+    fn apart(desk: &Arc<Desk>, id: u64, wait: impl FnOnce() + Send + 'static) {
+        let theirs = Arc::clone(desk);
+        let may = desk.waiting.fetch_add(1, Ordering::AcqRel) < WAITING_MAX;
+        let spawned = may.then(|| {
+            thread::Builder::new().spawn(move || {
+                wait();
+                theirs.waiting.fetch_sub(1, Ordering::AcqRel);
+            })
+        });
+        if spawned.is_none_or(|spawned| spawned.is_err()) {
+            desk.waiting.fetch_sub(1, Ordering::AcqRel);
+            desk.answer(id, &Err(io::Error::from_raw_os_error(libc::EAGAIN)));
+        }
+    }
+
+    fn connect(desk: &Arc<Desk>, call: &Notification) {
         let id = call.id;
         let wish = match desk.read(call) {
             Ok(wish) => wish,
@@ -84,20 +162,8 @@ impl Desk {
         if !blocks {
             return desk.answer(id, &wish.connect());
         }
-        // Whoever waits for the other side must not keep others waiting.
-        if desk.waiting.fetch_add(1, Ordering::AcqRel) >= WAITING_MAX {
-            desk.waiting.fetch_sub(1, Ordering::AcqRel);
-            return desk.answer(id, &Err(io::Error::from_raw_os_error(libc::EAGAIN)));
-        }
         let theirs = Arc::clone(desk);
-        let spawned = thread::Builder::new().spawn(move || {
-            theirs.answer(id, &wish.connect());
-            theirs.waiting.fetch_sub(1, Ordering::AcqRel);
-        });
-        if spawned.is_err() {
-            desk.waiting.fetch_sub(1, Ordering::AcqRel);
-            desk.answer(id, &Err(io::Error::from_raw_os_error(libc::EAGAIN)));
-        }
+        Desk::apart(desk, id, move || theirs.answer(id, &wish.connect()));
     }
 
     fn answer(&self, id: u64, result: &io::Result<()>) {
@@ -157,20 +223,21 @@ impl Desk {
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
         let place = rustix::fs::openat2(&root, &path, flags, Mode::empty(), resolve)?;
         let really = fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()))?;
-        if self.sockets.iter().any(|allowed| really.starts_with(allowed)) {
+        if self.deeds.field.write.iter().any(|allowed| really.starts_with(allowed)) {
             return Ok(place);
         }
-        self.note(&really);
+        note(&self.deeds.refusals, "connect", &really);
         Err(io::Error::from_raw_os_error(libc::EACCES))
     }
+}
 
-    fn note(&self, path: &Path) {
-        let target = String::from_utf8_lossy(path.as_os_str().as_bytes()).into_owned();
-        let refusal = Refusal { attempt: "connect", target };
-        let mut refusals = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
-        if refusals.len() < NAMED_MAX && !refusals.contains(&refusal) {
-            refusals.push(refusal);
-        }
+/// Writes down what was refused, once.
+pub(crate) fn note(refusals: &Refusals, attempt: &'static str, path: &Path) {
+    let target: String = String::from_utf8_lossy(path.as_os_str().as_bytes()).chars().take(NOTED_LEN_MAX).collect();
+    let refusal = Refusal { attempt, target };
+    let mut refusals = refusals.lock().unwrap_or_else(PoisonError::into_inner);
+    if refusals.len() < NAMED_MAX && !refusals.contains(&refusal) {
+        refusals.push(refusal);
     }
 }
 

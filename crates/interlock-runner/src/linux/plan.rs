@@ -5,10 +5,10 @@
 //! beneath a mask is taken after. This file decides the order and nothing about processes.
 
 use std::collections::BTreeSet;
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsString};
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -16,15 +16,18 @@ use interlock_core::contain::{Bound, Reach};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::child::Hold;
+use super::deeds::Field;
 use super::filter;
 use super::locked::Placeholders;
+use super::narrow::OwnTemporary;
 use super::rules::{self, Rules};
 use super::steps::{self, NO_DEVICES, NO_EXEC, NO_SUID, READ_ONLY, Slot, Step};
 use super::sys;
+use crate::start::TEMPORARY;
 use crate::{ContainFault, Start};
 
 /// Devices that are there inside.
-const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+pub(crate) const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
 /// Links in `/dev` that programs expect.
 const DEVICE_LINKS: [(&str, &str); 5] =
@@ -41,15 +44,22 @@ const NOTHING_FILE: &str = "/run/.hidden/file";
 /// What a bound means here and now.
 pub(crate) struct Plan {
     pub(crate) hold: Hold,
-    pub(crate) outer: OuterRules,
+    /// Rules that are made while the view is built, if one is.
+    pub(crate) outer: Option<OuterRules>,
     /// Made so that nobody else makes them; they go when this does.
     pub(crate) placeholders: Placeholders,
-    /// Where sockets may be reached by path.
-    pub(crate) sockets: Vec<PathBuf>,
+    /// Where the command may write, as it sees it.
+    pub(crate) field: Field,
     /// Layers of caches, locked as long as these are kept.
     pub(crate) layers: Vec<Layer>,
     /// What is narrower than the bound says.
     pub(crate) notes: Vec<String>,
+    /// Where temporary files go, as the command sees it.
+    pub(crate) temporary: PathBuf,
+    /// That directory, if it goes with the call.
+    pub(crate) own_temporary: Option<OwnTemporary>,
+    /// Variables by which it finds what lies elsewhere.
+    pub(crate) variables: Vec<(OsString, OsString)>,
 }
 
 /// A layer of a cache that only one command writes at a time.
@@ -96,37 +106,40 @@ pub(crate) fn plan(start: &Start, bound: &Bound, port: u16) -> Result<Plan, Cont
     view.seal_masks(&places)?;
     view.allow(&places)?;
     let ruleset = view.rules.descriptor().map_err(ContainFault::of("Landlock"))?;
-    let filter = filter::filter(Rules::signalling(abi, alone));
+    let filter = filter::filter(Rules::filter_kind(abi, alone));
     let View { steps, slots, rules, layers, notes, .. } = view;
     let slots = std::iter::repeat_with(|| None).take(slots).collect();
-    let sockets = places.writable_inside();
+    let guarded = places.locked.iter().chain(&places.hidden).cloned().collect();
     Ok(Plan {
         hold: Hold { steps, slots, ruleset, filter },
-        outer: OuterRules { rules, places },
         placeholders,
-        sockets,
+        field: Field { write: places.writable_inside(), guarded, by_hand: None },
+        outer: Some(OuterRules { rules, places }),
         layers,
         notes,
+        temporary: TEMPORARY.into(),
+        own_temporary: None,
+        variables: Vec::new(),
     })
 }
 
 /// The paths of a bound, checked, and what is known about them.
-struct Places {
-    write: Vec<PathBuf>,
-    locked: Vec<PathBuf>,
-    hidden: Vec<PathBuf>,
+pub(crate) struct Places {
+    pub(crate) write: Vec<PathBuf>,
+    pub(crate) locked: Vec<PathBuf>,
+    pub(crate) hidden: Vec<PathBuf>,
     covers: Vec<PathBuf>,
     /// What is shown, read-only, beneath a mask.
-    visible: Vec<PathBuf>,
+    pub(crate) visible: Vec<PathBuf>,
     /// The directory, what is written, work space, and what is there without layers.
-    caches: Vec<(PathBuf, [PathBuf; 3])>,
+    pub(crate) caches: Vec<(PathBuf, [PathBuf; 3])>,
     /// Places for temporary files, as they really are.
     temporary: Vec<PathBuf>,
     run: PathBuf,
 }
 
 impl Places {
-    fn read(start: &Start, bound: &Bound) -> Result<Places, ContainFault> {
+    pub(crate) fn read(start: &Start, bound: &Bound) -> Result<Places, ContainFault> {
         let mut places = Places {
             write: Vec::new(),
             locked: read_all(&bound.locked)?,
@@ -177,7 +190,7 @@ impl Places {
     }
 
     /// Where a new, empty file system lies over what is there.
-    fn masks(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn masks(&self) -> impl Iterator<Item = &PathBuf> {
         self.temporary.iter().chain([&self.run]).chain(&self.covers)
     }
 
@@ -494,22 +507,7 @@ impl OuterRules {
         for path in &self.places.visible {
             self.rules.allow(path, rules::READ)?;
         }
-        self.allow_streams()
-    }
-
-    /// The streams were handed in by the caller; they can be opened again by their names in `/dev`.
-    fn allow_streams(&mut self) -> Result<(), ContainFault> {
-        let part = || ContainFault::of("the rule for a stream");
-        for stream in [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
-            let (Ok(stat), Ok(flags)) = (rustix::fs::fstat(stream), rustix::fs::fcntl_getfl(stream)) else { continue };
-            let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
-            if kind.is_dir() {
-                // It would lead into the tree as it is outside.
-                return Err(part()(io::Error::from_raw_os_error(libc::EISDIR)));
-            }
-            self.rules.allow_open(stream, rules::of_stream(flags)).map_err(part())?;
-        }
-        Ok(())
+        self.rules.allow_streams()
     }
 }
 

@@ -1,13 +1,14 @@
 //! What this machine can hold a command with: the whole set-up is tried, because single parts may be allowed where the
 //! whole is not.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use interlock_core::contain::{Bound, Cache};
+use interlock_core::contain::{Bound, Cache, Rung};
 
 use super::{run, sys};
-use crate::{Abilities, Ended, How, Rung, Start};
+use crate::{Abilities, Ended, How, Start};
 
 /// What stops unprivileged namespaces, and what a person may do about it.
 const SETTINGS: [(&str, &str, &str); 3] = [
@@ -29,43 +30,70 @@ const SETTINGS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Tries the whole set-up in a child, and says what is missing.
+/// Tries the whole set-up in a child, the best first, and says what is missing for it.
 pub fn probe() -> Abilities {
     let place = std::env::temp_dir().join(format!("interlock-probe-{}", std::process::id()));
-    let named = |name: &str| place.join(name).to_string_lossy().into_owned();
-    let mut bound = Bound { profile: "probe".to_owned(), ..Bound::default() };
-    if fs::create_dir(&place).is_ok() && fs::canonicalize(&place).is_ok_and(|real| real == place) {
-        bound.caches.push(Cache { directory: named("cache"), own: named("own") });
-    }
-    let tries_layers = !bound.caches.is_empty();
-    let start = Start {
-        program: vec!["true".into()],
-        cwd: "/".into(),
-        env: std::env::vars_os().filter(|(name, _)| name == "PATH").collect(),
-        bound: Some(bound),
-        ..Start::default()
+    let is_made = fs::create_dir(&place).is_ok() && fs::canonicalize(&place).is_ok_and(|real| real == place);
+    let full = try_full(is_made.then_some(place.as_path()));
+    let rung = match &full {
+        Ok(_) => Rung::Full,
+        Err(_) if is_made && try_narrow(&place).is_ok() => Rung::Narrow,
+        Err(_) => Rung::None,
     };
-    let result = run(&start);
     let _ = fs::remove_dir_all(&place);
     let landlock_abi = sys::landlock_abi();
-    let (works, overlay) = match &result {
-        Ok(Ended { how: How::Exit(0), notes, .. }) => (true, tries_layers && notes.is_empty()),
-        Ok(_) | Err(_) => (false, false),
-    };
-    let missing = match result {
-        Err(fault) => Some(fault.to_string()),
-        Ok(_) if !works => Some("a command that does nothing failed inside".to_owned()),
-        Ok(_) => None,
-    };
+    let missing = full.as_ref().err().cloned();
     Abilities {
-        rung: if works { Rung::Full } else { Rung::None },
+        rung,
         landlock_abi,
-        namespaces: works,
-        seccomp: works,
-        notifier: works,
-        overlay,
+        namespaces: rung == Rung::Full,
+        seccomp: rung != Rung::None,
+        notifier: rung != Rung::None,
+        overlay: full.is_ok_and(|overlay| overlay),
         advice: missing.as_ref().and_then(|_| advice(landlock_abi)),
         missing,
+    }
+}
+
+/// Whether a command runs in namespaces; if so, whether caches have layers there.
+fn try_full(place: Option<&Path>) -> Result<bool, String> {
+    let mut bound = Bound { profile: "probe".to_owned(), ..Bound::default() };
+    let named = |place: &Path, name: &str| place.join(name).to_string_lossy().into_owned();
+    bound.caches =
+        place.map(|place| Cache { directory: named(place, "cache"), own: named(place, "own") }).into_iter().collect();
+    let tries_layers = !bound.caches.is_empty();
+    let ended = try_one(bound, "/".into(), vec!["true".into()])?;
+    Ok(tries_layers && ended.notes.is_empty())
+}
+
+/// Makes, changes and moves what may be, and tries what may not be.
+const NARROW_LINE: &str = "mkdir made && echo > made/file && chmod 600 made/file && mv made moved || exit 1
+if echo > locked/new || chmod 700 locked || mv locked away || cat hidden; then exit 2; fi";
+
+/// Whether a command is held without namespaces: what the kernel refuses, and what the runner does instead.
+fn try_narrow(place: &Path) -> Result<Ended, String> {
+    let project = place.join("project");
+    let made = fs::create_dir_all(project.join("locked")).and_then(|()| fs::write(project.join("hidden"), "hidden"));
+    made.map_err(|error| error.to_string())?;
+    let named = |name: &str| vec![project.join(name).to_string_lossy().into_owned()];
+    let bound = Bound {
+        profile: "probe".to_owned(),
+        rung: Rung::Narrow,
+        write: vec![project.to_string_lossy().into_owned()],
+        locked: named("locked"),
+        hidden: named("hidden"),
+        ..Bound::default()
+    };
+    let line = format!("exec > /dev/null 2> /dev/null\n{NARROW_LINE}");
+    try_one(bound, project, vec!["sh".into(), "-c".into(), line.into()])
+}
+
+fn try_one(bound: Bound, cwd: PathBuf, program: Vec<OsString>) -> Result<Ended, String> {
+    let env = std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+    match run(&Start { program, cwd, env, bound: Some(bound), ..Start::default() }) {
+        Ok(ended) if ended.how == How::Exit(0) => Ok(ended),
+        Ok(_) => Err("a command that only tries this failed inside".to_owned()),
+        Err(fault) => Err(fault.to_string()),
     }
 }
 
@@ -115,5 +143,17 @@ mod tests {
         let abilities = probe();
         assert_eq!((abilities.rung, abilities.missing.as_deref()), (Rung::Full, None));
         assert!(abilities.landlock_abi >= 1 && abilities.notifier && abilities.namespaces);
+    }
+
+    #[test]
+    fn so_is_that_without_namespaces() {
+        let place = tempfile::tempdir().expect("a directory");
+        let place = fs::canonicalize(place.path()).expect("a path");
+        let ended = try_narrow(&place);
+        assert!(ended.is_ok(), "{ended:?}");
+        // If what may not be were done, the probe would fail.
+        fs::remove_dir_all(place.join("project")).expect("removed");
+        let unheld = Bound { profile: "probe".to_owned(), rung: Rung::None, ..Bound::default() };
+        assert!(try_one(unheld, "/".into(), vec!["true".into()]).is_err());
     }
 }

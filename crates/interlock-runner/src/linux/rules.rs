@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::filter::Signalling;
+use super::filter::Kind;
 use super::steps;
 use super::sys;
 use crate::ContainFault;
@@ -62,9 +62,9 @@ impl Rules {
         Ok(Rules { ruleset, handled, count: 0 })
     }
 
-    /// How signals are kept inside, given what the kernel can do.
-    pub(crate) fn signalling(abi: u32, scoped: bool) -> Signalling {
-        if abi >= 6 && scoped { Signalling::Scoped } else { Signalling::NoGroup }
+    /// The filter that goes with them, given what the kernel can do.
+    pub(crate) fn filter_kind(abi: u32, scoped: bool) -> Kind {
+        if abi >= 6 && scoped { Kind::Scoped } else { Kind::NoGroup }
     }
 
     /// What of an access the kernel governs here.
@@ -101,6 +101,25 @@ impl Rules {
         }
     }
 
+    /// The streams were handed in by the caller; they can be opened again by their names in `/dev`.
+    pub(crate) fn allow_streams(&mut self) -> Result<(), ContainFault> {
+        let part = || ContainFault::of("the rule for a stream");
+        for stream in [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
+            let (Ok(stat), Ok(flags)) = (rustix::fs::fstat(stream), rustix::fs::fcntl_getfl(stream)) else { continue };
+            let kind = rustix::fs::FileType::from_raw_mode(stat.st_mode);
+            if kind.is_dir() {
+                // It would lead into the tree as it is outside.
+                return Err(part()(io::Error::from_raw_os_error(libc::EISDIR)));
+            }
+            if kind.is_socket() && !is_harmless(stream) {
+                let source = io::Error::other("it is a socket that can be connected elsewhere");
+                return Err(part()(source));
+            }
+            self.allow_open(stream, of_stream(flags)).map_err(part())?;
+        }
+        Ok(())
+    }
+
     /// Allows access to a place; nothing if it is not there or is a link.
     pub(crate) fn allow(&mut self, path: &Path, access: u64) -> Result<(), ContainFault> {
         let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return Ok(()) };
@@ -116,11 +135,18 @@ impl Rules {
         if hidden.is_empty() {
             return self.allow(root, READ);
         }
-        let around = Around {
-            itself: hidden.iter().chain(known).map(PathBuf::as_path).collect(),
-            above: hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect(),
-        };
-        self.allow_around(root, &around)
+        self.allow_around(root, &Around::of(hidden, known))
+    }
+
+    /// The same beneath one directory.
+    pub(crate) fn allow_beneath(&mut self, place: &Path, hidden: &[PathBuf]) -> Result<(), ContainFault> {
+        if hidden.iter().any(|one| place.starts_with(one)) {
+            return Ok(());
+        }
+        match hidden.iter().any(|one| one.starts_with(place)) {
+            true => self.allow_around(place, &Around::of(hidden, &[])),
+            false => self.allow(place, READ),
+        }
     }
 
     fn allow_around(&mut self, directory: &Path, around: &Around<'_>) -> Result<(), ContainFault> {
@@ -150,11 +176,29 @@ struct Around<'a> {
     above: HashSet<&'a Path>,
 }
 
+impl<'a> Around<'a> {
+    fn of(hidden: &'a [PathBuf], known: &'a [PathBuf]) -> Around<'a> {
+        Around {
+            itself: hidden.iter().chain(known).map(PathBuf::as_path).collect(),
+            above: hidden.iter().flat_map(|path| path.ancestors().skip(1)).collect(),
+        }
+    }
+}
+
 /// What processes may write about themselves; what is the machine's is read-only by a mount.
 pub(crate) const PROC: u64 = READ | WRITE_FILE | TRUNCATE;
 
+/// Whether a socket leads to whom it is connected with, and nowhere else. It was made outside, where other networks are.
+fn is_harmless(socket: BorrowedFd<'_>) -> bool {
+    use rustix::net::{AddressFamily, SocketType, sockopt};
+    let is_local = sockopt::socket_domain(socket) == Ok(AddressFamily::UNIX);
+    let kind = sockopt::socket_type(socket);
+    let is_stream = matches!(kind, Ok(SocketType::STREAM | SocketType::SEQPACKET));
+    is_local && is_stream && rustix::net::getpeername(socket).is_ok()
+}
+
 /// What a stream may be opened again for: what it is open for.
-pub(crate) fn of_stream(flags: rustix::fs::OFlags) -> u64 {
+fn of_stream(flags: rustix::fs::OFlags) -> u64 {
     let (read, write) = (READ_FILE | IOCTL_DEV, WRITE_FILE | TRUNCATE | IOCTL_DEV);
     match flags & rustix::fs::OFlags::RWMODE {
         rustix::fs::OFlags::RDONLY => read,

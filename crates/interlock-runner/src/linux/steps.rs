@@ -73,6 +73,8 @@ pub(crate) mod told {
     pub(crate) const RULED: u8 = b'R';
     /// The command stopped, by the signal that follows.
     pub(crate) const STOPPED: u8 = b'T';
+    /// The command ended, and what it left is being ended.
+    pub(crate) const ENDING: u8 = b'D';
     /// The command ended, with the status that follows.
     pub(crate) const ENDED: u8 = b'E';
 }

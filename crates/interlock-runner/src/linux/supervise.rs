@@ -37,6 +37,8 @@ pub(crate) enum Handed {
     Proxy(OwnedFd),
     /// A cache begins empty.
     NoLayers,
+    /// The command has ended: what it left may start nothing more.
+    Ending,
 }
 
 /// Starts the command and waits for its end. `outer` is made while it is set up, and `handed` is called while it is and runs.
@@ -78,6 +80,9 @@ fn attend(
         Some(hold) if cell.session.is_some() => {
             sys::fork(0, || child::join(cell, hold, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?
         }
+        Some(hold) if cell.is_narrow => {
+            sys::fork(0, || child::first(cell, hold, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?
+        }
         Some(hold) => sys::fork(NAMESPACES, || child::first(cell, hold, theirs.as_fd(), their_faults.as_fd()))
             .map_err(ContainFault::of("namespaces"))?,
         None => sys::fork(0, || child::become_free(cell, theirs.as_fd(), their_faults.as_fd())).map_err(set_up())?,
@@ -88,17 +93,16 @@ fn attend(
         first,
         command: None,
         is_free: hold.is_none(),
-        must_be_gone: cell.session.is_none() && !cell.layers.is_empty(),
+        must_be_gone: cell.is_narrow || cell.session.is_none() && !cell.layers.is_empty(),
         status: None,
     };
-    let ruled = outer.map_or(Ok(()), |outer| {
-        outer.make()?;
+    let ruled = outer.map_or(Ok(()), OuterRules::make);
+    if ruled.is_ok() && hold.is_some() {
         // Whoever has ended by now does not hear it, and has said why.
         let _ = steps::tell(watch.ours.as_fd(), told::RULED, 0);
-        Ok(())
-    });
+    }
     let started = ruled.and_then(|()| watch.until_started(&faults, hold.as_ref(), program, handed));
-    let result = started.and_then(|()| watch.until_ended(signals));
+    let result = started.and_then(|()| watch.until_ended(signals, cell.owner.as_ref(), handed));
     watch.finish(result.is_err());
     result.map(|how| (how, began.elapsed()))
 }
@@ -173,26 +177,40 @@ impl Watch {
         }
     }
 
-    fn until_ended(&mut self, signals: BorrowedFd<'_>) -> Result<How, ContainFault> {
+    fn until_ended(
+        &mut self,
+        signals: BorrowedFd<'_>,
+        owner: Option<&OwnedFd>,
+        handed: &mut dyn FnMut(Handed),
+    ) -> Result<How, ContainFault> {
         if self.is_free {
             return self.until_free_ended(signals);
         }
         loop {
-            let mut polled = [PollFd::new(&self.ours, PollFlags::IN), PollFd::new(&signals, PollFlags::IN)];
+            let third = owner.map_or(signals, AsFd::as_fd);
+            let mut polled = [
+                PollFd::new(&self.ours, PollFlags::IN),
+                PollFd::new(&signals, PollFlags::IN),
+                PollFd::new(&third, PollFlags::IN),
+            ];
             if let Err(error) = rustix::event::poll(&mut polled, None)
                 && error != rustix::io::Errno::INTR
             {
                 return Err(ContainFault::of("the supervisor")(error.into()));
             }
-            let [channel, signalled] = polled.map(|one| !one.revents().is_empty());
+            let [channel, signalled, is_over] = polled.map(|one| !one.revents().is_empty());
             if signalled {
                 self.pass_on(signals);
+            }
+            if is_over && owner.is_some() {
+                return Ok(self.abandon());
             }
             if !channel {
                 continue;
             }
             match receive(self.ours.as_fd()) {
                 Ok(Some(message)) if message.what == told::ENDED => return Ok(how_of(message.value)),
+                Ok(Some(message)) if message.what == told::ENDING => handed(Handed::Ending),
                 Ok(Some(message)) if message.what == told::STOPPED => self.follow_stop(message.value),
                 Ok(Some(_)) => {}
                 // The first process inside was killed, and everything inside with it.
@@ -245,6 +263,13 @@ impl Watch {
             sys::stop_by(signal);
             let _ = sys::send_signal(command, libc::SIGCONT);
         }
+    }
+
+    /// Nobody wants to know any more: the first process sees that the channel is closed, and ends everything.
+    fn abandon(&mut self) -> How {
+        let _ = rustix::net::shutdown(&self.ours, rustix::net::Shutdown::Both);
+        self.must_be_gone = true;
+        How::Signal(libc::SIGKILL)
     }
 
     /// Sees to it that nothing is left.

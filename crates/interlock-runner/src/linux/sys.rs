@@ -200,17 +200,61 @@ pub(crate) enum Answer {
     Value(i64),
     /// It fails with this number.
     Error(i32),
+    /// The kernel carries it out, or refuses it, as if nobody had looked.
+    Continue,
 }
 
 /// Answers a call that waits. Nobody may be waiting any more.
 pub(crate) fn answer(listener: BorrowedFd<'_>, id: u64, answer: Answer) {
-    let (value, error) = match answer {
-        Answer::Value(value) => (value, 0),
-        Answer::Error(number) => (0, number.saturating_neg()),
+    let (value, error, flags) = match answer {
+        Answer::Value(value) => (value, 0, 0),
+        Answer::Error(number) => (0, number.saturating_neg(), 0),
+        Answer::Continue => (0, 0, u32::try_from(libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE).unwrap_or(0)),
     };
-    let response = libc::seccomp_notif_resp { id, val: value, error, flags: 0 };
+    let response = libc::seccomp_notif_resp { id, val: value, error, flags };
     // Safety: the kernel reads one struct of this type.
     unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND as _, ptr::from_ref(&response)) };
+}
+
+/// Answers a call that waits with a descriptor of ours, which its process gets a copy of.
+pub(crate) fn answer_with(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    descriptor: BorrowedFd<'_>,
+    on_exec: OnExec,
+) -> io::Result<()> {
+    let added = libc::seccomp_notif_addfd {
+        id,
+        flags: u32::try_from(libc::SECCOMP_ADDFD_FLAG_SEND).unwrap_or(0),
+        srcfd: u32::try_from(descriptor.as_raw_fd()).map_err(|_| io::Error::from_raw_os_error(libc::EBADF))?,
+        newfd: 0,
+        newfd_flags: if on_exec == OnExec::Closes { libc::O_CLOEXEC.unsigned_abs() } else { 0 },
+    };
+    // Safety: the kernel reads one struct of this type.
+    let result =
+        unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ADDFD as _, ptr::from_ref(&added)) };
+    checked(c_long::from(result)).map(drop)
+}
+
+/// What becomes of a descriptor when its process starts another program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnExec {
+    Closes,
+    Stays,
+}
+
+/// Has whoever waits for an answer and whoever gives it take turns on one processor. Kernels before 6.6 do not know this,
+/// and calls take longer there.
+pub(crate) fn take_turns(listener: BorrowedFd<'_>) {
+    const SYNC_WAKE_UP: c_ulong = 1;
+    // Safety: takes numbers only.
+    unsafe { libc::ioctl(listener.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SET_FLAGS as _, SYNC_WAKE_UP) };
+}
+
+/// Gives this thread a mask for new files, and a working directory, of its own.
+pub(crate) fn unshare_mask() -> io::Result<()> {
+    // Safety: takes numbers only; no descriptor is shared or lost by it.
+    checked(c_long::from(unsafe { libc::unshare(libc::CLONE_FS) })).map(drop)
 }
 
 /// Reads the memory of another process. Returns how much could be read.

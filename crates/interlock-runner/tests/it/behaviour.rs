@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::support::{World, stderr, stdout, users, wait_for};
 
 /// Lines of a shell that must write the same and end the same, with and without the runner.
-const LINES: &[&str] = &[
+pub(crate) const LINES: &[&str] = &[
     "true",
     "exit 7",
     "exit 255",

@@ -1,4 +1,4 @@
-/* One attempt to change what lies outside, by name: escape NAME OUTSIDE. What it reports does not matter. */
+/* One attempt to change what lies outside, by name: escape NAME OUTSIDE [TURNS]. What it reports does not matter. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +22,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 #include <linux/io_uring.h>
+#include <pthread.h>
 
 static char path[4096], file[4096], new[4096];
 
@@ -118,8 +119,58 @@ static int trace_first(void) {
     return by_proc("/proc/1/root");
 }
 
+/* Another thread changes what a call names between the look that somebody takes at it and the deed. */
+static char swapped[4096];
+static volatile int done, turns;
+
+static void *swap_text(void *mine) {
+    for (unsigned i = 0; !done; i++) {
+        char *text = i % 2 ? file : mine;
+        memcpy(swapped, text, strlen(text) + 1);
+    }
+    return 0;
+}
+
+static void *swap_link(void *mine) {
+    for (unsigned i = 0; !done; i++) {
+        unlink("other");
+        if (symlink(i % 2 ? path : mine, "other")) {}
+        rename("other", "swapped");
+    }
+    return 0;
+}
+
+static int race(void *(*swap)(void *), char *mine, const char *at, int opens) {
+    pthread_t other;
+    snprintf(swapped, sizeof swapped, "%s", at);
+    pthread_create(&other, 0, swap, mine);
+    struct stat before, now;
+    stat(file, &before);
+    for (int i = 0; i < turns; i++) {
+        sched_yield();
+        if (!stat(file, &now) && (now.st_mode != before.st_mode || now.st_size != before.st_size)) break;
+        if (!opens) chmod(swapped, 0600 + i % 2);
+        else {
+            int fd = open(swapped, O_WRONLY | O_TRUNC);
+            if (fd >= 0) close(fd);
+        }
+    }
+    done = 1;
+    return pthread_join(other, 0);
+}
+
+static char *here_dir(void) {
+    static char at[4096];
+    if (!getcwd(at, sizeof at - 8)) return "/";
+    strcat(at, "/d");
+    mkdir(at, 0755);
+    close(open("d/file", O_CREAT | O_WRONLY, 0644));
+    return at;
+}
+
 int main(int count, char **argument) {
     if (count < 3) return 2;
+    turns = count > 3 ? atoi(argument[3]) : 1;
     const char *name = argument[1];
     snprintf(path, sizeof path, "%s", argument[2]);
     snprintf(file, sizeof file, "%.4000s/file", path);
@@ -172,5 +223,10 @@ int main(int count, char **argument) {
     TRY("chroot", chroot("/proc/1/root") || put(open(new, O_CREAT | O_WRONLY, 0644)))
     TRY("by handle", by_handle())
     TRY("copy_file_range", copy_file_range(open("own", O_RDONLY), 0, open(file, O_WRONLY), 0, 4, 0) != 4)
+    char own[4096] = "own";
+    TRY("swapped text, chmod", race(swap_text, own, "own", 0))
+    TRY("swapped text, open", race(swap_text, own, "own", 1))
+    TRY("swapped link, chmod", race(swap_link, here_dir(), "swapped/file", 0))
+    TRY("swapped link, open", race(swap_link, here_dir(), "swapped/file", 1))
     return 2;
 }

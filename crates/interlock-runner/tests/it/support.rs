@@ -17,25 +17,57 @@ pub(crate) fn users() -> Vec<u32> {
     if own == 0 { vec![0, NOBODY] } else { vec![own] }
 }
 
+/// By what commands are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rung {
+    /// Namespaces.
+    Full,
+    /// None, and nothing in the project is guarded.
+    Narrow,
+    /// None, and the runner does what the command asks, because something is.
+    ByHand,
+}
+
+impl Rung {
+    pub(crate) fn is_narrow(self) -> bool {
+        self != Rung::Full
+    }
+}
+
+/// Every user, with and without namespaces.
+pub(crate) fn grounds() -> Vec<(u32, Rung)> {
+    let rungs = [Rung::Full, Rung::Narrow, Rung::ByHand];
+    users().into_iter().flat_map(|user| rungs.map(|rung| (user, rung))).collect()
+}
+
 /// A project, a place outside, and a user who owns both.
 pub(crate) struct World {
     pub(crate) user: u32,
+    pub(crate) rung: Rung,
     root: TempDir,
     runner: PathBuf,
 }
 
 impl World {
     pub(crate) fn new(user: u32) -> World {
+        World::on((user, Rung::Full))
+    }
+
+    pub(crate) fn on((user, rung): (u32, Rung)) -> World {
         let root = tempfile::Builder::new().prefix("interlock-").tempdir_in(base()).expect("a directory");
         fs::set_permissions(root.path(), fs::Permissions::from_mode(0o755)).expect("a mode");
         let runner = root.path().join("runner");
         fs::copy(env!("CARGO_BIN_EXE_interlock-contain"), &runner).expect("a copy of the runner");
-        let world = World { user, root, runner };
+        let world = World { user, rung, root, runner };
         fs::write(world.path("project.report"), "").expect("a file");
         world.give(&world.path("project.report"));
         for name in ["project", "outside"] {
             fs::create_dir(world.path(name)).expect("a directory");
             world.give(&world.path(name));
+        }
+        if rung == Rung::ByHand {
+            world.write("project/.guarded/hidden", "hidden");
+            world.directory("project/.guarded/locked");
         }
         world.write("outside/file", "as it was");
         world.write("outside/secret", "a secret");
@@ -77,8 +109,23 @@ impl World {
 
     /// A bound in which the project can be written, with more fields of JSON.
     pub(crate) fn bound(&self, more: &str) -> String {
-        let more = if more.is_empty() { String::new() } else { format!(", {more}") };
-        format!(r#"{{"profile": "test", "write": ["{}"]{more}}}"#, self.text("project"))
+        let mut more = if more.is_empty() { String::new() } else { format!(", {more}") };
+        for name in ["locked", "hidden"] {
+            if self.rung == Rung::ByHand && !more.contains(name) {
+                more.push_str(&format!(r#", "{name}": ["{}"]"#, self.text(&format!("project/.guarded/{name}"))));
+            }
+        }
+        self.bound_of(&format!(r#""write": ["{}"]{more}"#, self.text("project")))
+    }
+
+    /// A bound with these fields.
+    pub(crate) fn bound_of(&self, fields: &str) -> String {
+        let rung = match self.rung {
+            Rung::Full => "",
+            Rung::Narrow | Rung::ByHand => r#", "rung": "narrow""#,
+        };
+        let fields = if fields.is_empty() { String::new() } else { format!(", {fields}") };
+        format!(r#"{{"profile": "test"{rung}{fields}}}"#)
     }
 
     /// A command that is held to a bound; to nothing if that is `-`.
@@ -119,8 +166,13 @@ impl World {
 
     /// Everything outside as it is now: any change of a file, its mode, owner, times or attributes makes a difference.
     pub(crate) fn outside(&self) -> Vec<String> {
+        self.tree("outside")
+    }
+
+    /// The same of another directory.
+    pub(crate) fn tree(&self, name: &str) -> Vec<String> {
         let mut found = Vec::new();
-        let mut open = vec![self.path("outside")];
+        let mut open = vec![self.path(name)];
         while let Some(path) = open.pop() {
             let Ok(it) = fs::symlink_metadata(&path) else { continue };
             let text = if it.is_file() { fs::read(&path).unwrap_or_default() } else { Vec::new() };

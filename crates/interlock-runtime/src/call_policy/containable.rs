@@ -3,7 +3,7 @@
 
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family};
-use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ};
+use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ, Rung};
 use interlock_core::places::is_within;
 use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
 
@@ -56,9 +56,11 @@ pub(super) fn bound_for(
     } else {
         PROJECT
     };
-    let profile = bundle.profiles().get(profile)?;
+    let profile = bundle.profiles().get(profile).filter(|profile| ground.abilities.hold_profile(profile))?;
+    // Without namespaces there is no loopback of its own.
+    let has_loopback = ground.abilities.rung() == Rung::Full;
     let answers = |reached: &CallHost| match reached.host.as_deref() {
-        Some(host) => is_loopback(host) || profile.connects(host),
+        Some(host) => has_loopback && is_loopback(host) || profile.connects(host),
         None => reached.command.and_then(|at| needs.get(at)) == Some(&Needs::Packages),
     };
     seen.hosts.iter().all(answers).then(|| BoundEvidence {

@@ -314,7 +314,7 @@ fn ask(tool: &'static str, input: &str) -> Ask {
 /// What holds a call in the project, on a kernel that can.
 fn bound(bundle: &Bundle) -> BoundEvidence {
     let profile = bundle.profiles().get("project").expect("a profile");
-    let abilities = Abilities { namespaces: true, landlock: 7, seccomp: true };
+    let abilities = Abilities { namespaces: true, landlock: 7, seccomp: true, narrow: false };
     BoundEvidence { profile: profile.name.clone(), digest: profile.digest(), abilities, advisory: false }
 }
 
