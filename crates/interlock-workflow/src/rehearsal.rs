@@ -203,7 +203,11 @@ impl<'a> Rehearsal<'a> {
             foreign: false,
             fact: fact.map(|name| (name, 0)),
         };
-        begin_call(&mut self.run, Some(self.workflow), CallBegun { open, files: Vec::new(), session: String::new() });
+        begin_call(
+            &mut self.run,
+            Some(self.workflow),
+            CallBegun { open, files: Vec::new(), session: String::new(), unseen: None },
+        );
         fingerprint
     }
 

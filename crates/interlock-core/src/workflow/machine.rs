@@ -12,6 +12,7 @@ use super::run::{
 };
 use crate::action::{Millis, StartAsked};
 use crate::call::{Effect, Family};
+use super::unseen::{Unseen, why_unmet};
 use crate::code::Code;
 use crate::digest::Digest;
 
@@ -230,17 +231,24 @@ pub struct CallBegun {
     pub session: String,
 }
 
+    /// The declared fact that it would be the command of, and why nothing of it will be observed.
+    pub unseen: Option<(String, Unseen)>,
 /// A call is let run: it is counted, and what was observed of a tree that it may change counts no more.
 pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) {
-    let CallBegun { mut open, files, session } = begun;
+    let CallBegun { mut open, files, session, unseen } = begun;
     run.open.retain(|known| open.at.saturating_sub(known.at) < CALL_MS_MAX);
     if open.changes {
         run.changes = run.changes.saturating_add(1);
-        run.seen.facts.clear();
+        run.seen.lapse();
     }
     // What is changed by a call that is under way already may be changed before or after the command looks at it.
-    if run.open.iter().any(|other| other.changes && !other.left) {
-        open.fact = None;
+    if run.open.iter().any(|other| other.changes && !other.left)
+        && let Some((name, _)) = open.fact.take()
+    {
+        run.seen.lose(name, Unseen::WrittenMeanwhile);
+    }
+    if let Some((name, why)) = unseen {
+        run.seen.lose(name, why);
     }
     if let Some((_, changes)) = &mut open.fact {
         *changes = run.changes;
@@ -312,7 +320,7 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     if open.left && changes {
         // What it changed meanwhile, no fact could know of.
         run.changes = run.changes.saturating_add(1);
-        run.seen.facts.clear();
+        run.seen.lapse();
     }
     run.recent.push(FinishedCall { fingerprint: ended.fingerprint, result: ended.result, changes });
     // Whoever is not the host can say that a call ended, and not how.
@@ -324,7 +332,7 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         run.seen.last_command = Some(seen.clone());
         // Nothing may have changed while it ran, or it says nothing about the tree there is now.
         if let Some((name, _)) = open.fact.filter(|(_, changes)| *changes == run.changes) {
-            run.seen.facts.insert(name, seen);
+            run.seen.meet(name, seen);
         }
     }
     if ok {
@@ -348,7 +356,11 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
         |open: &&mut OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.decision_id == asked.decision_id);
     let Some(open) = run.open.iter_mut().find(is_it) else { return };
     open.ticket = None;
-    let fact = open.fact.take().filter(|_| !foreign);
+    let fact = open.fact.take();
+    if foreign && let Some((name, _)) = &fact {
+        run.seen.lose(name.clone(), Unseen::Foreign);
+    }
+    let fact = fact.filter(|_| !foreign);
     let exec = OpenExec {
         exec_id: exec_id.to_owned(),
         fingerprint: open.fingerprint,
@@ -378,8 +390,10 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
     // Nothing may have changed while it ran, or it says nothing about the tree there is now.
     let changing =
         run.open.iter().any(|other| other.changes && !other.left) || run.execs.iter().any(|other| other.changes);
-    if let Some((name, _)) = exec.fact.filter(|(_, changes)| *changes == run.changes && !changing) {
-        run.seen.facts.insert(name, seen);
+    match exec.fact {
+        Some((name, changes)) if changes == run.changes && !changing => run.seen.meet(name, seen),
+        Some((name, _)) => run.seen.lose(name, Unseen::WrittenMeanwhile),
+        None => {}
     }
 }
 
@@ -388,7 +402,9 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
 pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
     for open in run.open.iter_mut().filter(|open| had(open)) {
         open.left = true;
-        open.fact = None;
+        if let Some((name, _)) = open.fact.take() {
+            run.seen.lose(name, Unseen::TurnOver);
+        }
     }
     let left = run.open.iter().filter(|open| open.left).count();
     let mut over = left.saturating_sub(LEFT_CALLS_MAX);
@@ -399,6 +415,9 @@ pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
     });
 }
 
+        if let Some((name, _)) = exec.fact {
+            run.seen.lose(name, Unseen::Untold);
+        }
 fn note_tool(run: &mut Run, tool: &str, ok: bool) {
     let known = run.seen.tools.contains_key(tool) || run.seen.tools.len() < TOOLS_LEN;
     let name = if known { tool } else { "other" };
@@ -677,9 +696,13 @@ pub fn ways_out(workflow: &Workflow, run: &Run) -> Vec<WayOut> {
         Some(WayOut {
             event: event.clone(),
             target: target.name.clone(),
-            unmet: unmet(workflow, edge, &sight),
+            why: why_unmet(workflow, run, &unmet),
+            unmet,
             asks: edge.requires_approval || target.requires_approval,
         })
     };
     state.on.iter().filter_map(way).collect()
 }
+    /// Why, as far as the run knows.
+    pub why: Vec<String>,
+        let unmet = unmet(workflow, edge, &sight);

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::definition::{Outcome, StateId, Workflow};
 use super::guard::OBSERVED;
 use super::hosts::{HOSTS_LEN, HostSeen};
+use super::unseen::Unseen;
 use crate::action::{LineToRun, Millis, Trust};
 use crate::digest::Digest;
 use crate::json::Json;
@@ -321,6 +322,9 @@ pub struct Seen {
     /// Declared commands that ran exactly so, with nothing changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, SeenCommand>,
+    /// Why those that ran and are not among them are not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unseen: BTreeMap<String, Unseen>,
 }
 
 /// A command that ended.

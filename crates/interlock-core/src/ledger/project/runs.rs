@@ -156,7 +156,7 @@ pub(super) fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
         (Steer::Pause(until), _) => run.paused_until = Some(*until),
         (Steer::Changed, _) => {
             run.changes = run.changes.saturating_add(1);
-            run.seen.facts.clear();
+            run.seen.lapse();
         }
     }
 }
