@@ -216,6 +216,7 @@ impl<'a> Rehearsal<'a> {
         let ended = CallEnded {
             // A rehearsal says what a runner would have seen.
             tells_how: true,
+            carried: None,
             call_id: Some(&call_id),
             process: Digest::of(&["rehearsal"]),
             fingerprint,

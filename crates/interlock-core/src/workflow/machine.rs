@@ -3,6 +3,8 @@
 //! A tool call never changes the state. A transition is made by its event alone, and only along an edge of the
 //! definition whose guards hold.
 
+use serde::{Deserialize, Serialize};
+
 use super::context::{Context, KeyMark};
 use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, ToolPattern, Workflow};
 use super::guard::{OBSERVED, Sight};
@@ -10,9 +12,9 @@ use super::run::{
     CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, OpenExec, Parked,
     Position, Run, SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
 };
+use super::unseen::{Unseen, why_unmet};
 use crate::action::{Millis, StartAsked};
 use crate::call::{Effect, Family};
-use super::unseen::{Unseen, why_unmet};
 use crate::code::Code;
 use crate::digest::Digest;
 
@@ -229,10 +231,10 @@ pub struct CallBegun {
     pub files: Vec<Digest>,
     /// The session it belongs to.
     pub session: String,
-}
-
     /// The declared fact that it would be the command of, and why nothing of it will be observed.
     pub unseen: Option<(String, Unseen)>,
+}
+
 /// A call is let run: it is counted, and what was observed of a tree that it may change counts no more.
 pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) {
     let CallBegun { mut open, files, session, unseen } = begun;
@@ -272,6 +274,30 @@ pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) 
     }
 }
 
+/// The ticket in the text that a host says it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carried {
+    /// None.
+    Nothing,
+    /// That of the ruling with this number among the agent's entries.
+    Of(u64),
+    /// One that was not issued to this agent.
+    Unknown,
+}
+
+impl Carried {
+    /// Whether a text with it is the one that the host was told to run for a call.
+    fn is_of(self, open: &OpenCall) -> bool {
+        match self {
+            Carried::Of(decision) => decision == open.decision,
+            Carried::Unknown => false,
+            // A line that was to be held ran as it was. Where nothing runs without a ticket, it did not run.
+            Carried::Nothing => !open.ticket.as_ref().is_some_and(|ticket| ticket.profile.is_some() && !ticket.is_held),
+        }
+    }
+}
+
 /// What became of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CallEnded<'a> {
@@ -295,17 +321,21 @@ pub struct CallEnded<'a> {
     pub files: &'a [String],
     /// Whether the host is believed how a command ended, and not only that it did.
     pub tells_how: bool,
+    /// The ticket that its command carried, where hosts are told to put one there.
+    pub carried: Option<Carried>,
 }
 
 /// A call ended. `Err` says why it cannot be one that was judged: then the run is frozen.
 pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str> {
     let same = |open: &OpenCall| open.process == ended.process && open.call_id.as_deref() == ended.call_id;
+    let told = |open: &OpenCall| ended.carried.is_none_or(|carried| carried.is_of(open));
     let at = match ended.call_id {
-        Some(_) => run.open.iter().position(same),
-        None => run.open.iter().position(|open| same(open) && open.fingerprint == ended.fingerprint),
+        // A host may ask twice about one call, and runs it as it was told last.
+        Some(_) => run.open.iter().position(|open| same(open) && told(open)).or_else(|| run.open.iter().position(same)),
+        None => run.open.iter().position(|open| same(open) && told(open) && open.fingerprint == ended.fingerprint),
     };
     let Some(at) = at else { return Err("a call ended that was never judged, or by another process") };
-    if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint) {
+    if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint || !told(open)) {
         return Err("what was executed is not what was judged");
     }
     let is_unspent = |open: &OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.is_held);
@@ -381,6 +411,9 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
     let exec = run.execs.remove(at);
     // What never began, nobody saw end.
     if exec.foreign || exit_code.is_none() && signal.is_none() {
+        if let Some((name, _)) = exec.fact {
+            run.seen.lose(name, Unseen::Untold);
+        }
         return;
     }
     let code = exit_code.or_else(|| signal.map(|signal| signal.saturating_add(SIGNALLED)));
@@ -415,9 +448,6 @@ pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
     });
 }
 
-        if let Some((name, _)) = exec.fact {
-            run.seen.lose(name, Unseen::Untold);
-        }
 fn note_tool(run: &mut Run, tool: &str, ok: bool) {
     let known = run.seen.tools.contains_key(tool) || run.seen.tools.len() < TOOLS_LEN;
     let name = if known { tool } else { "other" };
@@ -679,6 +709,8 @@ pub struct WayOut {
     pub target: String,
     /// Guards that do not hold now.
     pub unmet: Vec<String>,
+    /// Why, as far as the run knows.
+    pub why: Vec<String>,
     /// A person has to agree.
     pub asks: bool,
 }
@@ -693,6 +725,7 @@ pub fn ways_out(workflow: &Workflow, run: &Run) -> Vec<WayOut> {
         let open = rows.iter().find(|edge| first_unmet(workflow, edge, &sight).is_none());
         let edge = open.or_else(|| rows.first())?;
         let target = workflow.state(edge.target)?;
+        let unmet = unmet(workflow, edge, &sight);
         Some(WayOut {
             event: event.clone(),
             target: target.name.clone(),
@@ -703,6 +736,3 @@ pub fn ways_out(workflow: &Workflow, run: &Run) -> Vec<WayOut> {
     };
     state.on.iter().filter_map(way).collect()
 }
-    /// Why, as far as the run knows.
-    pub why: Vec<String>,
-        let unmet = unmet(workflow, edge, &sight);

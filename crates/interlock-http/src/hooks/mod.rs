@@ -236,7 +236,7 @@ impl Hooks {
                 let coming = CallComing { call, call_id: call_id.as_deref(), echo: *echo };
                 self.before(event, &origin, &place, &coming)
             }
-            Kind::AfterTool { call, call_id, echo, result, .. } => {
+            Kind::AfterTool { call, call_id, echo, result, ticket } => {
                 if *echo || pass_of(event.host, call, false).is_some() {
                     return self.told(&place, Some(PassKind::Ended), None);
                 }
@@ -247,6 +247,8 @@ impl Hooks {
                     exit_code: result.exit_code,
                     result: result.response,
                     repeats_input: result.repeats_input,
+                    is_carried: event.host.rewrites() != Rewriting::None,
+                    ticket: ticket.as_deref(),
                 };
                 self.door.end_call(&origin, &place, &over)?;
                 Ok(Reply::Pass { context: None })

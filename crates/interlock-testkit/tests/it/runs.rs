@@ -436,6 +436,7 @@ impl Ask {
             ok: Some(exit_code == 0),
             exit_code: (self.tool == "Bash").then_some(exit_code),
             result: None,
+            carried: None,
             files: Vec::new(),
         }
     }

@@ -686,6 +686,7 @@ impl World<'_> {
         let files: Vec<String> = call.file.iter().map(|file| (*file).to_owned()).collect();
         let ended = CallEnded {
             tells_how: true,
+            carried: None,
             call_id: Some(&number.to_string()),
             process: process(),
             fingerprint: Digest::of(&["call", &number.to_string()]),
@@ -712,6 +713,7 @@ impl World<'_> {
         };
         let ended = CallEnded {
             tells_how: true,
+            carried: None,
             call_id: Some(&call_id),
             process: told,
             fingerprint: Digest::of(&["another input"]),
@@ -870,6 +872,7 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
 fn end(run: &mut Run, id: usize) {
     let ended = CallEnded {
         tells_how: true,
+        carried: None,
         call_id: Some(&id.to_string()),
         process: process(),
         fingerprint: Digest::of(&["call", &id.to_string()]),

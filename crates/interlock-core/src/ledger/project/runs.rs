@@ -124,6 +124,7 @@ pub(super) fn end_call(run: &mut Run, told: &CallEndReported, rules: u32) {
         files: &told.files,
         // Before there was a runner, hosts were believed.
         tells_how: rules < RUNNER_RULES,
+        carried: told.carried,
     };
     if let Err(reason) = workflow::end_call(run, &ended) {
         run.frozen = Some(reason.to_owned());
