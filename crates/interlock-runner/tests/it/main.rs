@@ -8,4 +8,5 @@ mod caches;
 mod escapes;
 mod reach;
 mod sessions;
+mod shut_in;
 mod support;
