@@ -6,6 +6,7 @@
 
 mod asked;
 mod run;
+mod shut_in;
 
 use std::env;
 use std::io::{self, Write};

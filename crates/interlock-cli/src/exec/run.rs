@@ -18,7 +18,7 @@ use interlock_runner::{ContainFault, Ended, How, Session, Start};
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
-use super::{NOT_FOUND, NOT_RUN, NotRun};
+use super::{NOT_FOUND, NOT_RUN, NotRun, shut_in};
 use crate::daemon::{Daemon, RUN, SOCKET};
 
 /// How long the daemon may take to answer, its start included.
@@ -32,14 +32,14 @@ const DIRECTORY_BYTES_MAX: u64 = 8 * 1024;
 
 /// Starts what is asked for, if the daemon lets it, and ends as it ends.
 pub(super) fn run(asked: Asked, home: &Path, fingerprint: Option<Digest>) -> Result<ExitCode, NotRun> {
+    if is_shut_in(home) {
+        return shut_in::run(asked, home);
+    }
     let daemon = Daemon::of(home);
     let daemon = match fingerprint {
         Some(fingerprint) => daemon.pinned(fingerprint),
         None => daemon,
     };
-    if is_shut_in(home) {
-        return Err(NotRun::new(Code::ContainRecord, SHUT_IN));
-    }
     let started = start(&daemon, &asked.start)?;
     let environment = environment(&started);
     if started.bound.is_none() && started.exec_id.is_empty() {
@@ -131,28 +131,9 @@ impl Exec {
 
     /// Tells the daemon how it ended, and the agent what held it.
     fn end(&self, ended: &Ended) {
-        let (exit_code, signal) = match ended.how {
-            How::Exit(code) => (Some(code), None),
-            How::Signal(signal) => (None, Some(signal)),
-        };
-        let end = ExecEnd {
-            exec_id: self.started.exec_id.clone(),
-            ticket: self.ticket.clone(),
-            exit_code,
-            signal,
-            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            refused: ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target)).collect(),
-            set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
-            reached: ended.reached.iter().map(reached).collect(),
-        };
-        let was_held =
-            !end.refused.is_empty() || !end.set_aside.is_empty() || end.reached.iter().any(|reached| !reached.allowed);
-        self.tell(&end);
-        if ended.how != How::Exit(0) && was_held {
-            for line in ended.notes.iter().chain(&self.started.ask_for_more) {
-                say(line);
-            }
-        }
+        let end = end_of(self.started.exec_id.clone(), ended);
+        self.tell(&ExecEnd { ticket: self.ticket.clone(), ..end });
+        say_held(ended, self.started.ask_for_more.as_deref());
     }
 
     fn tell(&self, end: &ExecEnd) {
@@ -168,6 +149,36 @@ impl Exec {
         };
         // What nobody heard of meets no fact; the command has ended all the same.
         say(&format!("how this ended is not on record: {trouble}"));
+    }
+}
+
+/// How a command ended, as it is told.
+pub(super) fn end_of(exec_id: String, ended: &Ended) -> ExecEnd {
+    let (exit_code, signal) = match ended.how {
+        How::Exit(code) => (Some(code), None),
+        How::Signal(signal) => (None, Some(signal)),
+    };
+    ExecEnd {
+        exec_id,
+        exit_code,
+        signal,
+        duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+        refused: ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target)).collect(),
+        set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
+        reached: ended.reached.iter().map(reached).collect(),
+        ..ExecEnd::default()
+    }
+}
+
+/// Tells the agent of a command that failed what held it.
+pub(super) fn say_held(ended: &Ended, ask_for_more: Option<&str>) {
+    let was_held = !ended.refusals.is_empty()
+        || !ended.set_aside.is_empty()
+        || ended.reached.iter().any(|reached| !reached.allowed);
+    if ended.how != How::Exit(0) && was_held {
+        for line in ended.notes.iter().map(String::as_str).chain(ask_for_more) {
+            say(line);
+        }
     }
 }
 
@@ -191,10 +202,6 @@ fn say(line: &str) {
     // Whether anybody reads it changes nothing.
     let _ = writeln!(io::stderr().lock(), "interlock: {}", visible(line));
 }
-
-/// What to do where a host's own sandbox is around this.
-const SHUT_IN: &str = "a sandbox of the host's own keeps the runner from the daemon: start Codex with `--sandbox \
-    danger-full-access`, and Interlock contains its command lines";
 
 /// Whether the kernel keeps this process from the daemon's socket: waiting would not help.
 fn is_shut_in(home: &Path) -> bool {
@@ -240,7 +247,7 @@ fn refusal(body: &str) -> NotRun {
 }
 
 /// The variables of the command: the caller's, without those that its phase takes away, and with those that it sets.
-fn environment(started: &ExecStarted) -> Vec<(OsString, OsString)> {
+pub(super) fn environment(started: &ExecStarted) -> Vec<(OsString, OsString)> {
     let is_set = |name: &OsString| name.to_str().is_some_and(|name| started.env_set.contains_key(name));
     let is_blocked = |name: &OsString| started.env_blocked.iter().any(|blocked| name == blocked.as_str());
     let kept = env::vars_os().filter(|(name, _)| !is_set(name) && !is_blocked(name));
@@ -264,11 +271,11 @@ fn replace(program: Program, environment: Vec<(OsString, OsString)>) -> NotRun {
     not_found(&name.to_string_lossy(), &error)
 }
 
-fn words(shell: OsString, handed: &HandedLine, directory_file: &str) -> Vec<OsString> {
+pub(super) fn words(shell: OsString, handed: &HandedLine, directory_file: &str) -> Vec<OsString> {
     vec![shell, "-c".into(), handed.text(directory_file).into()]
 }
 
-fn not_started(fault: &ContainFault) -> NotRun {
+pub(super) fn not_started(fault: &ContainFault) -> NotRun {
     match fault {
         ContainFault::Program { program, source } => not_found(program, source),
         other => NotRun::new(Code::ContainSetup, other.to_string()),

@@ -17,6 +17,7 @@ mod install;
 mod operator;
 mod recorded;
 mod serve;
+mod shut_in;
 mod stopping;
 mod telemetry;
 mod tls;

@@ -346,6 +346,13 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     if run.recent.len() >= WINDOW_LEN {
         run.recent.remove(0);
     }
+    // Whoever was to tell of its command has done so by now, or never will.
+    let execs = run.execs.len();
+    run.execs.retain(|exec| exec.by_hook != Some(open.decision));
+    if let Some((name, _)) = open.fact.as_ref().filter(|_| open.ticket.is_some()) {
+        let was_started = run.execs.len() < execs;
+        run.seen.lose(name.clone(), if was_started { Unseen::Untold } else { Unseen::NoRunner });
+    }
     let changes = open.changes;
     if open.left && changes {
         // What it changed meanwhile, no fact could know of.
@@ -380,13 +387,35 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     Ok(())
 }
 
-/// The command of a call starts: its ticket is spent, and whatever becomes of it is its runner's to tell.
-pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign: bool, at: Millis) {
+/// A command that starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecBegun<'a> {
+    /// What was asked.
+    pub asked: StartAsked<'a>,
+    /// By what its end is told.
+    pub exec_id: &'a str,
+    /// It was not started by the host that asked.
+    pub foreign: bool,
+    /// It was started with the ruling itself.
+    pub by_hook: bool,
+    /// When.
+    pub at: Millis,
+}
+
+/// The command of a call starts: its ticket is spent, and whatever becomes of it is its runner's to tell. One that starts
+/// with the ruling leaves the ticket to a runner that can ask.
+pub fn begin_exec(run: &mut Run, begun: &ExecBegun<'_>) {
+    let ExecBegun { asked, exec_id, foreign, by_hook, at } = *begun;
     let is_it =
         |open: &&mut OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.decision_id == asked.decision_id);
     let Some(open) = run.open.iter_mut().find(is_it) else { return };
-    open.ticket = None;
-    let fact = open.fact.take();
+    let decision = open.decision;
+    let fact = if by_hook {
+        open.fact.clone()
+    } else {
+        open.ticket = None;
+        open.fact.take()
+    };
     if foreign && let Some((name, _)) = &fact {
         run.seen.lose(name.clone(), Unseen::Foreign);
     }
@@ -398,7 +427,9 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
         changes: open.changes,
         foreign,
         fact,
+        by_hook: by_hook.then_some(decision),
     };
+    run.execs.retain(|other| other.by_hook != Some(decision));
     if run.execs.len() >= EXECS_MAX {
         run.execs.remove(0);
     }
@@ -409,6 +440,10 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
 pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Option<i32>) {
     let Some(at) = run.execs.iter().position(|exec| exec.exec_id == exec_id) else { return };
     let exec = run.execs.remove(at);
+    // Its ticket was left to a runner that could ask: there is nothing left to start.
+    for open in run.open.iter_mut().filter(|open| exec.by_hook == Some(open.decision)) {
+        (open.ticket, open.fact) = (None, None);
+    }
     // What never began, nobody saw end.
     if exec.foreign || exit_code.is_none() && signal.is_none() {
         if let Some((name, _)) = exec.fact {
@@ -437,6 +472,10 @@ pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
         open.left = true;
         if let Some((name, _)) = open.fact.take() {
             run.seen.lose(name, Unseen::TurnOver);
+        }
+        // It may go on, as its call may: it stands in no fact's way either.
+        for exec in run.execs.iter_mut().filter(|exec| exec.by_hook == Some(open.decision)) {
+            (exec.changes, exec.fact) = (false, None);
         }
     }
     let left = run.open.iter().filter(|open| open.left).count();

@@ -31,9 +31,9 @@ pub use guard::{OBSERVED, OBSERVED_ROOTS};
 pub use hosts::{Forebear, HostSeen, Lineage, check_host};
 pub use judge::{CommandJudge, LineJudge, Reach};
 pub use machine::{
-    CONTEXT_BYTES_MAX, CallAsked, CallBegun, CallEnded, Carried, MachineRefusal, Step, TransitionAsked, WayOut,
-    begin_call, begin_exec, check_call, check_loops, end_call, end_exec, end_turn, may_write, move_to, move_to_state,
-    park, resolve_parked, state_of, transition, ways_out,
+    CONTEXT_BYTES_MAX, CallAsked, CallBegun, CallEnded, Carried, ExecBegun, MachineRefusal, Step, TransitionAsked,
+    WayOut, begin_call, begin_exec, check_call, check_loops, end_call, end_exec, end_turn, may_write, move_to,
+    move_to_state, park, resolve_parked, state_of, transition, ways_out,
 };
 pub use read::{CANONICAL_BYTES_MAX, DEPTH_MAX, VALUES_MAX};
 pub use run::{

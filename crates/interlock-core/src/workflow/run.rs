@@ -230,6 +230,9 @@ pub struct OpenExec {
     /// The declared fact it is the command of, and the count of changes when its call was let run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,
+    /// It was started with the ruling that has this number among the agent's entries, and ends with its call at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_hook: Option<u64>,
 }
 
 /// A call that ended.

@@ -1,5 +1,6 @@
 """Starts a command behind a filter of system calls like the one of Codex' sandbox: no sockets but local ones, no connection,
-no options of sockets, nothing sent to an address. `shut_in.py COMMAND [ARGUMENT…]`
+no options of sockets, nothing sent to an address. `shut_in.py [--no-filters] COMMAND [ARGUMENT…]`, where the option refuses
+further filters too.
 """
 
 import ctypes
@@ -8,10 +9,14 @@ import platform
 import sys
 
 # connect, sendto, sendmmsg, recvmmsg, getsockopt, setsockopt, bind, listen, ptrace, process_vm_readv, process_vm_writev; socket.
-REFUSED, SOCKET = {
-    "x86_64": ([42, 44, 307, 299, 55, 54, 49, 50, 101, 310, 311], 41),
-    "aarch64": ([203, 206, 269, 243, 209, 208, 200, 201, 117, 270, 271], 198),
+REFUSED, SOCKET, SECCOMP_CALL = {
+    "x86_64": ([42, 44, 307, 299, 55, 54, 49, 50, 101, 310, 311], 41, 317),
+    "aarch64": ([203, 206, 269, 243, 209, 208, 200, 201, 117, 270, 271], 198, 277),
 }[platform.machine()]
+command = sys.argv[1:]
+if command[0] == "--no-filters":
+    REFUSED.append(SECCOMP_CALL)
+    command = command[1:]
 LOAD, JUMP_EQUAL, RETURN = 0x20, 0x15, 0x06
 ALLOW, REFUSE = 0x7FFF0000, 0x00050001
 NUMBER, FIRST_ARGUMENT, AF_UNIX = 0, 16, 1
@@ -36,4 +41,4 @@ libc = ctypes.CDLL(None, use_errno=True)
 NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
 if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) or libc.prctl(SECCOMP, FILTER, ctypes.byref(program), 0, 0):
     sys.exit("the filter could not be put on")
-os.execv(sys.argv[1], sys.argv[1:])
+os.execv(command[0], command)

@@ -411,6 +411,7 @@ impl Ask {
             profile: ticket.profile,
             bound: None,
             foreign: self.foreign,
+            by_hook: false,
         };
         let ended = ExecEnded {
             exec_id,
