@@ -157,7 +157,8 @@ class Host:
 
     def _shell(self, command):
         done = subprocess.run(
-            ["/bin/bash", "-c", command], capture_output=True, text=True, cwd=self.project, timeout=900, check=False
+            ["/bin/bash", "-c", command], capture_output=True, text=True, cwd=self.project, env=self.home.environment,
+            timeout=900, check=False,
         )
         return done.stdout + done.stderr, done.returncode
 

@@ -16,6 +16,7 @@ from codex import Codex
 from cursor import Cursor
 from gemini import Gemini
 from interlock import Gateway, Home
+from templates import FILES, WALKS, template
 
 TESTS = "python3 -m unittest -q"
 LIMIT = 25
@@ -289,6 +290,7 @@ class Walk:
         # No runner is in its place here, and what a host tells of a command's end is no fact.
         unmet = answer.get("code") == "INTERLOCK-WF-003" and answer.get("unmet") == ["passed"]
         self.check.that(unmet, "without a runner the fact stays unmet, an operator ends it", answer)
+        self.check.that("without a runner" in answer.get("reason", ""), "and the agent reads why", answer)
         run = self.host.state()["run_id"]
         forced = {"state": "completed", "reason": "the tests were looked at"}
         status, _ = self.home.operator("POST", f"/runs/{run}/force", forced)
@@ -324,6 +326,54 @@ def walk(kind, program, scratch, checks):
         home.stop()
 
 
+def by_hand(host, line):
+    """A command line of a host that lets nothing be rewritten: what the refusal says to run instead is run."""
+    went = host.shell(line)
+    said = re.search(r"run `([^`]*)`, alone", went.reason)
+    return host.shell(said.group(1)) if said else went
+
+
+def templates(kind, program, scratch, checks):
+    """Every shipped workflow reaches its end by what the runner saw, without an operator's force."""
+    directory = os.path.join(scratch, kind.name + "-templates")
+    home, project = Home(program, os.path.join(directory, "home")), os.path.join(directory, "project")
+    home.environment["INTERLOCK_HOME"] = home.path
+    os.makedirs(os.path.join(project, "docs"))
+    for name, text in FILES.items():
+        with open(os.path.join(project, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    subprocess.run(["git", "init", "-q", project], check=True)
+    gateway = Gateway(home, kind.name, project)
+    host = kind(home, project, gateway)
+    checks.host = kind.name
+    try:
+        host.start()
+        agent = home.operator("GET", "/runs")[1]["runs"][0]["agent_id"]
+        home.operator("POST", f"/agents/{agent}/enforce", {})
+        for name, (end, steps) in WALKS.items():
+            code, text = home.run("workflow", "start", template(name), "--project", project)
+            checks.that(code == 0, f"the template `{name}` is started", text)
+            went = [walk_step(host, *step) for step in steps]
+            state = host.state()
+            reached = state.get("state") == end and state.get("is_final") is True
+            checks.that(reached, f"the template `{name}` is walked to `{end}`", (state, went))
+    finally:
+        gateway.end()
+        home.stop()
+
+
+def walk_step(host, kind, *given):
+    if kind == "shell":
+        return by_hand(host, *given)
+    if kind in ("read", "write", "edit"):
+        return getattr(host, kind)(*given)
+    event, data = given
+    answer = host.transition(event, data=data)
+    if kind == "ask":
+        host.home.operator("POST", f"/approvals/{answer['approval_id']}/approve", {})
+    return answer
+
+
 def main():
     program, scratch, *names = sys.argv[1:]
     # An end from outside is an end like any other: the daemons go too.
@@ -333,6 +383,9 @@ def main():
     for kind in (ClaudeCode, Codex, Cursor, Gemini):
         if not names or kind.name in names:
             walk(kind, program, scratch, checks)
+    # The others are walked for real by scripts/real-hosts-test; of this one there is only the stand-in.
+    if not names or Cursor.name in names:
+        templates(Cursor, program, scratch, checks)
     print(f"{checks.done} checks, {checks.failures} failed, {time.monotonic() - began:.0f} s")
     sys.exit(1 if checks.failures else 0)
 

@@ -173,18 +173,23 @@ class Codex(RealHost):
         path = os.path.join(self.user, ".codex", "config.toml")
         with open(path, encoding="utf-8") as file:
             installed = file.read()
+        # What the host itself would ask a person about is let through here, so that only the hook is left to refuse.
+        server = "[mcp_servers.interlock]\n"
+        installed = installed.replace(server, server + 'default_tools_approval_mode = "approve"\n')
         # Before the tables that are there, because plain keys end with the first table.
         with open(path, "w", encoding="utf-8") as file:
             file.write(
                 'model = "gpt-5.5"\nmodel_provider = "scripted"\n\n[model_providers.scripted]\nname = "scripted"\n'
-                f'base_url = "{self.model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n\n' + installed
+                f'base_url = "{self.model.url}/v1"\nwire_api = "responses"\nenv_key = "SCRIPTED_KEY"\n\n'
+                # All of this lies among temporary files, where the homes of users do not.
+                "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n\n" + installed
             )
 
     def variables(self):
         return {"SCRIPTED_KEY": "none"}
 
-    def line(self, prompt, accepted=True):
-        line = [os.path.join(self.programs, "codex"), "exec", "--json", "--dangerously-bypass-approvals-and-sandbox"]
+    def line(self, prompt, accepted=True, sandbox="workspace-write"):
+        line = [os.path.join(self.programs, "codex"), "exec", "--json", "--sandbox", sandbox]
         # A person accepts hooks in `/hooks`. Nobody sits here, so they are accepted for one session.
         return line + (["--dangerously-bypass-hook-trust"] if accepted else []) + [prompt]
 

@@ -1,7 +1,8 @@
 """Lets each real host work under a daemon of its own, with a model that follows a script, and checks what took effect,
 what the model was told, and what is on record.
 
-Usage: walk.py PROGRAM DIRECTORY-OF-THE-HOSTS'-PROGRAMS SCRATCH-DIRECTORY [--alone] [HOST…]
+Usage: walk.py PROGRAM DIRECTORY-OF-THE-HOSTS'-PROGRAMS SCRATCH-DIRECTORY [HOST…]
+       walk.py --with-loopback COMMAND [ARGUMENT…]
 """
 
 import fcntl
@@ -53,6 +54,10 @@ FAILURES = (
 )
 
 
+# Those of Codex, and whether a command may write in the project there.
+SANDBOXES = (("workspace-write", True), ("read-only", False), ("danger-full-access", True))
+
+
 class Checks:
     """One line per check; whoever runs this sees from the number of failures how it ended."""
 
@@ -80,12 +85,6 @@ class Walk:
         self.binary = shutil.copy(program, os.path.join(directory, "bin", "interlock"))
         self.home = Home(self.binary, os.path.join(directory, "home"))
         self.home.environment |= {"HOME": user, "INTERLOCK_HOME": self.home.path}
-        # Codex is started without its own sandbox here, from within which no runner would reach the daemon.
-        bundle = os.path.join(self.home.path, "data", "bundle")
-        for directory in (self.home.path, os.path.dirname(bundle), bundle):
-            os.mkdir(directory, 0o700)
-        with open(os.path.join(bundle, "interlock.toml"), "w", encoding="utf-8") as file:
-            file.write("codex_unsandboxed = true\n")
         self.model = Model()
         self.host = kind(programs, user, project, self.model)
         self.check = checks
@@ -254,6 +253,22 @@ class Walk:
         self.check.that(set(decisions) == {"APPROVED"}, "nobody was asked about it", decisions)
         self.check.that(not self.run().get("frozen"), "and nothing freezes the run", self.run())
 
+    def sandboxes(self):
+        """In each sandbox of Codex, and without one, a line is held and how it ended is seen."""
+        host = self.host
+        if host.name != "codex":
+            return
+        outside = os.path.join(os.path.dirname(host.project), "outside.txt")
+        for code, (sandbox, writes) in enumerate(SANDBOXES, start=21):
+            self.put("work.sh", f"touch {sandbox}\necho outside > {outside}\ncat {self.home.path}/left/*\nexit {code}\n")
+            talk = host.talk([host.shell("sh work.sh " + sandbox)], sandbox=sandbox)
+            self.check.that(self.exists(sandbox) == writes, f"`{sandbox}`: writing in the project is {writes}", talk)
+            self.check.that(not os.path.exists(outside), f"`{sandbox}`: it writes nowhere else", talk)
+            self.check.that("secret" not in talk.result(0), f"`{sandbox}`: it cannot read what the runner tells by", talk)
+            last = self.run()["run"]["context"]["observed"]["last_command"]
+            self.check.that(last["exit_code"] == code, f"`{sandbox}`: how it ended is seen", (last, talk))
+            self.check.that(not self.run().get("frozen"), f"`{sandbox}`: and nothing freezes the run", self.run())
+
     def dead_daemon(self):
         """The hook's own failure is a refusal on every host: it says so with the code that hosts understand."""
         host, aside = self.host, self.home.path + "-aside"
@@ -329,7 +344,7 @@ def walk(kind, program, programs, scratch, checks):
     try:
         for step in (
             steps.install, steps.observe, steps.subagent, steps.enforce, steps.contained, steps.secret, steps.workflow,
-            steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.templates, steps.audit,
+            steps.sandboxes, steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.templates, steps.audit,
         ):
             step()
     except Exception as error:  # A step that cannot go on is a failure of this host, and the next one has its turn.
@@ -347,10 +362,10 @@ def loopback_up():
 
 
 def main():
-    program, programs, scratch, *names = sys.argv[1:]
-    if "--alone" in names:
-        names.remove("--alone")
+    if sys.argv[1] == "--with-loopback":
         loopback_up()
+        os.execvp(sys.argv[2], sys.argv[2:])
+    program, programs, scratch, *names = sys.argv[1:]
     # An end from outside is an end like any other: the daemons go too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     checks = Checks()

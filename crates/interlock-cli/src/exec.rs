@@ -8,6 +8,7 @@
 mod asked;
 mod pins;
 mod run;
+mod shut_in;
 
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};

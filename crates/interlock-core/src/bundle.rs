@@ -70,7 +70,6 @@ crate::action::words! {
 struct Settings {
     observe: bool,
     host_may_approve: bool,
-    codex_unsandboxed: bool,
     payloads: Option<Payloads>,
     approvals: Option<ApprovalSettings>,
     limits: Option<LimitSettings>,
@@ -183,8 +182,6 @@ struct BundleFile {
     observe: bool,
     #[serde(default)]
     host_may_approve: bool,
-    #[serde(default)]
-    codex_unsandboxed: bool,
     payloads: Option<Payloads>,
     approvals: Option<ApprovalSettings>,
     limits: Option<LimitSettings>,
@@ -251,8 +248,6 @@ struct BundleText {
     observe: bool,
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     host_may_approve: bool,
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    codex_unsandboxed: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     payloads: Option<Payloads>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -360,7 +355,6 @@ impl Bundle {
             own_places: own_places.to_vec(),
             observe: file.observe,
             host_may_approve: file.host_may_approve,
-            codex_unsandboxed: file.codex_unsandboxed,
             payloads: file.payloads,
             approvals: file.approvals,
             limits: file.limits,
@@ -425,7 +419,6 @@ impl Bundle {
         let settings = Settings {
             observe: source.observe,
             host_may_approve: source.host_may_approve,
-            codex_unsandboxed: source.codex_unsandboxed,
             payloads: source.payloads,
             approvals: source.approvals,
             limits: source.limits,
@@ -495,11 +488,6 @@ impl Bundle {
     /// Whether a yes at a host's own prompt counts as a person's agreement.
     pub fn host_may_approve(&self) -> bool {
         self.settings.host_may_approve
-    }
-
-    /// Whether Codex runs without its own sandbox here: from within it no runner reaches the daemon.
-    pub fn codex_unsandboxed(&self) -> bool {
-        self.settings.codex_unsandboxed
     }
 
     /// Which texts are kept beside the ledger.

@@ -72,6 +72,12 @@ impl Digest {
         core::hint::black_box(differing) == 0
     }
 
+    /// What shows that whoever knows this secret said a text. The secret comes before a digest of fixed length, so that no
+    /// other text has a mark that follows from this one.
+    pub fn mark(self, pieces: &[&str]) -> Digest {
+        Digest::of_bytes(&[self.bytes(), Digest::of(pieces).bytes()].concat())
+    }
+
     /// The digest's bytes.
     pub fn bytes(self) -> [u8; 32] {
         self.0

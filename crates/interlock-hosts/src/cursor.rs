@@ -77,7 +77,7 @@ impl Own {
         };
         let ok = if matches!(self, Own::AfterEdit) { Some(true) } else { None };
         let response = digest(response(event, &[answer]));
-        let result = ToolResult { ok, exit_code: None, response, repeats_input: true };
+        let result = ToolResult { ok, exit_code: None, response, trailers: Vec::new(), repeats_input: true };
         Ok(Kind::AfterTool { call, call_id: None, ticket: None, echo: true, result })
     }
 

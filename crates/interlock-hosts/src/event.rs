@@ -5,6 +5,8 @@ use core::fmt;
 use interlock_core::Digest;
 use interlock_core::call::Call;
 
+use crate::trailer::Trailer;
+
 /// A host of coding agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Host {
@@ -138,6 +140,9 @@ pub struct ToolResult {
     pub exit_code: Option<i64>,
     /// The SHA-256 of the response, in the bytes it was sent in.
     pub response: Digest,
+    /// What runners told in the output of a command, of a host whose sandbox lets them tell in no other way. The response
+    /// above is without it.
+    pub trailers: Vec<Trailer>,
     /// The event repeats the input as it was judged, so that the two can be compared. Not so for the few tools whose
     /// input the host completes itself.
     pub repeats_input: bool,

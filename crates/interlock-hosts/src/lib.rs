@@ -13,6 +13,7 @@
 //! | what a host is answered | `render.rs` |
 //! | how a command carries its ticket | `rewrite.rs`; whether a line is at an end: `line_end.rs` |
 //! | what a host hands to its shell | `handed.rs` |
+//! | what a runner tells in a command's output | `trailer.rs` |
 //! | what goes past a host's hooks | `coverage.rs` |
 //! | settings files, and how they are edited | [`settings`] |
 
@@ -45,6 +46,7 @@ mod rewrite;
 pub mod settings;
 mod shape;
 mod tools;
+mod trailer;
 
 pub use coverage::{PAST_ALL, Strength, past, strength};
 pub use event::{Host, HostEvent, Kind, ToolResult, Unreadable};
@@ -53,3 +55,4 @@ pub use pass::{pass_of, told};
 pub use render::{Rendered, Reply, render, render_unreadable};
 pub use rewrite::{Rewriting, TICKET_LEN_MAX, TICKET_LEN_MIN, is_ticket, rewritten, taken_off};
 pub use shape::{event_names, may_carry, read, recorded_call};
+pub use trailer::{Trailer, trailer, trailers};

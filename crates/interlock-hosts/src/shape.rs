@@ -11,7 +11,7 @@ use interlock_core::json::{Json, Limits, Value, parse};
 use crate::envelope::{self, Envelope};
 use crate::event::{Host, HostEvent, Kind, ToolResult, Unreadable};
 use crate::tools::{self, Role, Tool};
-use crate::{claude_code, codex, cursor, gemini, mcp, rewrite};
+use crate::{claude_code, codex, cursor, gemini, mcp, rewrite, trailer};
 
 /// What a host says and understands.
 pub(crate) struct Dialect {
@@ -276,7 +276,15 @@ fn result(host: Host, failed: bool, call: &Call, event: Envelope<'_>) -> ToolRes
         Host::Cursor => cursor::ended(call, event.get("tool_output")),
     };
     let completed = matches!(host, Host::ClaudeCode) && claude_code::completes(&call.tool);
-    ToolResult { ok, exit_code, response: digest(response), repeats_input: !completed }
+    let (response, trailers) = match response.and_then(|value| value.as_str()) {
+        // Of two runs with the same output, what was told differs: loops are seen by the output.
+        Some(text) if matches!(host, Host::Codex) && trailer::may_be_in(text.text()) => {
+            let (rest, trailers) = trailer::trailers(text.text());
+            (Digest::of(&[&rest]), trailers)
+        }
+        _ => (digest(response), Vec::new()),
+    };
+    ToolResult { ok, exit_code, response, trailers, repeats_input: !completed }
 }
 
 /// Whether a response says that something went wrong, whatever the event that carries it is called.

@@ -115,7 +115,11 @@ fn transitions(of: &Json) -> Option<String> {
                 format!(", not yet: {}", shown(other))
             }
         };
-        lines.push(format!("- `{event}` to `{target}`{unmet}"));
+        let why = match member(way, "why") {
+            Some(Json::Array(why)) if !why.is_empty() => format!(" ({})", names(why, "; ")),
+            _ => String::new(),
+        };
+        lines.push(format!("- `{event}` to `{target}`{unmet}{why}"));
     }
     lines.extend(more(ways.len()).map(|more| format!("- {more}")));
     Some(lines.join("\n"))

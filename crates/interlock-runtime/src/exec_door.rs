@@ -9,7 +9,7 @@ use interlock_core::action::{PassAsked, PassRuling, PhaseEvidence, decide_start}
 use interlock_core::call::Effect;
 use interlock_core::contain::{Bound, Rung};
 use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
-use interlock_core::workflow::ExecTicket;
+use interlock_core::workflow::{ExecTicket, OpenCall};
 use interlock_core::{Code, Digest};
 
 use interlock_verifiers::shell::{Setting, examine};
@@ -20,7 +20,7 @@ use crate::clock::hex;
 use crate::coding_agents::{Known, project_of};
 use crate::ledger::{Answer, Command, RunChange};
 use crate::paths;
-use crate::tool_door::{DoorFault, ToolDoor, fault_of};
+use crate::tool_door::{DoorFault, Origin, Place, ToolDoor, fault_of};
 
 /// How many runs are looked through for a call that is to start.
 const RUNS_MAX: usize = 1_000;
@@ -36,6 +36,8 @@ pub struct StartComing<'a> {
     pub directory: &'a str,
     /// The host process behind the runner.
     pub process: Digest,
+    /// It starts with the ruling, for a runner that a sandbox may keep from asking.
+    pub by_hook: bool,
 }
 
 /// A command that may start.
@@ -74,10 +76,13 @@ impl ToolDoor {
             profile: None,
             bound: None,
             foreign: false,
+            by_hook: coming.by_hook,
         };
         let open = decide_start(&row, &standing.run, &started.asked(), ledger.now()).map_err(DoorFault::Refused)?;
-        started.foreign = open.foreign || open.process != coming.process;
         started.profile = open.ticket.as_ref().and_then(|ticket| ticket.profile.clone());
+        // What nothing holds could read the secret that the runner tells by, and tell in its place.
+        let may_be_forged = coming.by_hook && started.profile.is_none();
+        started.foreign = open.foreign || open.process != coming.process || may_be_forged;
         let facts = entry.body.ruled().and_then(|ruled| ruled.facts.as_ref()?.call.as_deref());
         let evidence = entry.body.ruled().and_then(|ruled| ruled.evidence.as_ref()?.call.as_deref());
         let project = row.profile.description.clone().unwrap_or_else(|| directory.to_owned());
@@ -100,6 +105,26 @@ impl ToolDoor {
         let exec_id = started.exec_id.clone();
         self.change(&agent, RunChange::StartExec(Box::new(started)))?;
         Ok(StartAnswer { exec_id, decision_id, bound, temp, env_blocked, env_set })
+    }
+
+    /// The ticket of a call whose command was started with the ruling and is not known to have ended, and by what its end
+    /// is told.
+    pub fn started_by_hook(
+        &self,
+        origin: &Origin<'_>,
+        place: &Place,
+        call_id: Option<&str>,
+    ) -> Result<Option<(String, String)>, DoorFault> {
+        let run = self.standing(place)?.run;
+        let is_it = |open: &&OpenCall| {
+            call_id.is_some() && open.call_id.as_deref() == call_id && open.process == origin.caller.process
+        };
+        let started = run.open.iter().filter(is_it).find_map(|open| {
+            let exec = run.execs.iter().find(|exec| exec.by_hook == Some(open.decision))?;
+            let ticket = self.gate.ledger().ticket_for(&open.ticket.as_ref()?.decision_id)?;
+            Some((ticket, exec.exec_id.clone()))
+        });
+        Ok(started)
     }
 
     /// Hands in how a command ended that was started with a ticket.
@@ -204,6 +229,13 @@ impl ToolDoor {
     fn own_places(&self, project: &str) -> Vec<String> {
         let settings = format!("{project}/{}", interlock_core::places::PROJECT_SETTINGS);
         self.ground.own.iter().cloned().chain([settings]).collect()
+    }
+
+    /// A secret for one call.
+    pub fn secret(&self) -> Result<Digest, DoorFault> {
+        let mut random = [0; 32];
+        self.entropy.fill(&mut random).map_err(|_| DoorFault::Refused(Code::FaultInternal))?;
+        Ok(Digest::from_bytes(random))
     }
 
     fn exec_id(&self) -> Result<String, DoorFault> {

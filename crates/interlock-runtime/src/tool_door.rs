@@ -10,11 +10,11 @@ use std::sync::Arc;
 use interlock_core::action::{
     ActionContext, ActionName, Actor, CallFacts, Door, Facts, LineToRun, Mode, PassAsked, PassRuling, StepNumber,
 };
-use interlock_core::call::Call;
+use interlock_core::call::{Call, Family};
 use interlock_core::json::quote;
 use interlock_core::ledger::{Body, CallEndReported, Likeness, Ruled, SessionBound, Transitioned, TurnEnded};
 use interlock_core::places::PROJECT_SETTINGS;
-use interlock_core::workflow::{Context, HostSeen, OpenCall};
+use interlock_core::workflow::{Carried, Context, HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
 
 use crate::call_gate::{CallAsking, Standing};
@@ -133,6 +133,10 @@ pub struct CallOver<'a> {
     pub result: Digest,
     /// The input is told again as it was judged, so that the two can be compared.
     pub repeats_input: bool,
+    /// Hosts like this one are told to put a ticket into their commands.
+    pub is_carried: bool,
+    /// The ticket that its command carried.
+    pub ticket: Option<&'a str>,
 }
 
 /// A ruling on a call.
@@ -363,7 +367,7 @@ impl ToolDoor {
 
     /// Records how a call ended. One that belongs to no judged call freezes the run.
     pub fn end_call(&self, origin: &Origin<'_>, place: &Place, over: &CallOver<'_>) -> Result<(), DoorFault> {
-        let CallOver { call, call_id, ok, exit_code, result, repeats_input } = *over;
+        let CallOver { call, call_id, ok, exit_code, result, repeats_input, is_carried, ticket } = *over;
         let judged = if repeats_input { None } else { self.judged(origin, place, call_id)? };
         let home = self.ground.user_home.as_deref();
         let in_project = |path: &str| paths::from_project(path, origin.cwd, home, &place.project);
@@ -377,10 +381,16 @@ impl ToolDoor {
             ok,
             exit_code,
             result: Some(result),
+            carried: is_carried.then(|| self.carried(place, ticket)).filter(|_| call.family == Some(Family::Bash)),
             files: call.intent.writes.iter().map(|change| in_project(&change.path)).take(FILES_MAX).collect(),
         };
         let beside = self.projects.beside(self.gate.ledger(), origin.host, &place.project)?;
         self.change(&place.agent, RunChange::CallEnded { report: Box::new(report), beside })
+    }
+
+    fn carried(&self, place: &Place, ticket: Option<&str>) -> Carried {
+        let Some(ticket) = ticket else { return Carried::Nothing };
+        self.gate.ledger().number_of_ticket(&place.agent, ticket).map_or(Carried::Unknown, Carried::Of)
     }
 
     /// What was judged by this name: of the few tools whose input the host changes itself, nothing else can be compared.

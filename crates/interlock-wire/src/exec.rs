@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_core::Digest;
 use interlock_core::contain::Bound;
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,37 @@ pub struct ExecEnd {
     /// Hosts that were reached, and those that were refused.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reached: Vec<ExecReached>,
+    /// It did not begin because the kernel could not hold it there.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub unheld: bool,
+}
+
+/// What the daemon leaves in its home for a runner that a sandbox may keep from asking: what it would be answered, and for
+/// which start. The name of the file follows from the ticket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExecLeft {
+    pub started: ExecStarted,
+    /// The SHA-256 of the command line, and of the directory it was judged for.
+    pub line: Digest,
+    pub directory: Digest,
+    /// The host's id for the call.
+    pub call_id: String,
+    /// When it was left, in milliseconds, and for how long it is good.
+    pub at: u64,
+    pub lives_ms: u64,
+    /// With this the runner marks what it tells. Whatever is held to a bound cannot read it.
+    pub secret: Digest,
+}
+
+impl ExecLeft {
+    /// Where such files lie in a home.
+    pub const DIRECTORY: &str = "left";
+
+    /// The name of the file for a ticket.
+    pub fn name(ticket: &str) -> String {
+        Digest::of(&[ticket]).to_string().chars().skip("sha256:".len()).collect()
+    }
 }
 
 /// A host that a command wanted to reach.

@@ -65,7 +65,7 @@ pub use approvals::{AskedTransition, AskedTrust, Merits, Ticket, TicketPage, Too
 pub use audit::{EntryPage, EntryRow, Proof};
 pub use document::document;
 pub use errors::{Error, ErrorAnswer, LimitFigures, StaleDetails};
-pub use exec::{ExecEnd, ExecForm, ExecReached, ExecStart, ExecStarted};
+pub use exec::{ExecEnd, ExecForm, ExecLeft, ExecReached, ExecStart, ExecStarted};
 pub use interlock_core::json::RawJson;
 pub use keys::{Key, KeyList, KeyRequest, RotateRequest, RotatedKey};
 pub use local::{About, HookAnswer, Info, Running};

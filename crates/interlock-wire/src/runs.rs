@@ -47,6 +47,8 @@ wire! {
         event: String,
         target: String,
         unmet: Vec<String>,
+        /// Why guards on commands of facts are not met, one line each.
+        why: Vec<String>,
         requires_approval: bool,
     }
 

@@ -203,7 +203,11 @@ impl<'a> Rehearsal<'a> {
             foreign: false,
             fact: fact.map(|name| (name, 0)),
         };
-        begin_call(&mut self.run, Some(self.workflow), CallBegun { open, files: Vec::new(), session: String::new() });
+        begin_call(
+            &mut self.run,
+            Some(self.workflow),
+            CallBegun { open, files: Vec::new(), session: String::new(), unseen: None },
+        );
         fingerprint
     }
 
@@ -212,6 +216,7 @@ impl<'a> Rehearsal<'a> {
         let ended = CallEnded {
             // A rehearsal says what a runner would have seen.
             tells_how: true,
+            carried: None,
             call_id: Some(&call_id),
             process: Digest::of(&["rehearsal"]),
             fingerprint,

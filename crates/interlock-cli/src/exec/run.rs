@@ -18,7 +18,7 @@ use interlock_runner::{ContainFault, Ended, How, Session, Start, temporary_insid
 use interlock_wire::{ExecEnd, ExecReached, ExecStart, ExecStarted};
 
 use super::asked::{Asked, Program};
-use super::{Ground, NOT_FOUND, NOT_RUN, NotRun};
+use super::{Ground, NOT_FOUND, NOT_RUN, NotRun, shut_in};
 use crate::Fault;
 use crate::daemon::{Daemon, RUN, SOCKET};
 
@@ -35,7 +35,7 @@ pub(super) fn run(asked: Asked, ground: &Ground) -> Result<ExitCode, NotRun> {
     let daemon = Daemon::of(home);
     let daemon = ground.daemon.into_iter().fold(daemon, Daemon::pinned);
     let daemon = ground.binary.iter().fold(daemon, |daemon, binary| daemon.started_as(binary));
-    let started = start(&daemon, home, &asked.start)?;
+    let Some(started) = start(&daemon, home, &asked.start)? else { return shut_in::run(asked, home) };
     let environment = environment(&started);
     if started.bound.is_none() && started.exec_id.is_empty() {
         return Err(replace(asked.program, environment));
@@ -133,28 +133,9 @@ impl Exec {
 
     /// Tells the daemon how it ended, and the agent what held it.
     fn end(&self, ended: &Ended) {
-        let (exit_code, signal) = match ended.how {
-            How::Exit(code) => (Some(code), None),
-            How::Signal(signal) => (None, Some(signal)),
-        };
-        let end = ExecEnd {
-            exec_id: self.started.exec_id.clone(),
-            ticket: self.ticket.clone(),
-            exit_code,
-            signal,
-            duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
-            refused: ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target)).collect(),
-            set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
-            reached: ended.reached.iter().map(reached).collect(),
-        };
-        self.tell(&end);
-        let refused = refused_in(&end);
-        let was_held = refused.is_some() || !end.set_aside.is_empty();
-        if ended.how != How::Exit(0) && was_held {
-            for line in refused.iter().chain(&ended.notes).chain(&self.started.ask_for_more) {
-                say(line);
-            }
-        }
+        let end = end_of(self.started.exec_id.clone(), ended);
+        self.tell(&ExecEnd { ticket: self.ticket.clone(), ..end });
+        say_held(ended, self.started.ask_for_more.as_deref());
     }
 
     fn tell(&self, end: &ExecEnd) {
@@ -177,15 +158,45 @@ impl Exec {
 const TOLD_MAX: usize = 5;
 
 /// What was refused, in one line; nothing if nothing was.
-fn refused_in(end: &ExecEnd) -> Option<String> {
-    let hosts = end.reached.iter().filter(|reached| !reached.allowed).map(|reached| format!("host {}", reached.host));
-    let all: Vec<String> = end.refused.iter().cloned().chain(hosts).collect();
+fn refused_in(ended: &Ended) -> Option<String> {
+    let deeds = ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target));
+    let hosts = ended.reached.iter().filter(|reached| !reached.allowed).map(|reached| format!("host {}", reached.host));
+    let all: Vec<String> = deeds.chain(hosts).collect();
     let told = all.iter().take(TOLD_MAX).cloned().collect::<Vec<_>>().join(", ");
     let more = match all.len().saturating_sub(TOLD_MAX) {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
     (!all.is_empty()).then(|| format!("refused: {told}{more}"))
+}
+
+/// How a command ended, as it is told.
+pub(super) fn end_of(exec_id: String, ended: &Ended) -> ExecEnd {
+    let (exit_code, signal) = match ended.how {
+        How::Exit(code) => (Some(code), None),
+        How::Signal(signal) => (None, Some(signal)),
+    };
+    ExecEnd {
+        exec_id,
+        exit_code,
+        signal,
+        duration_ms: u64::try_from(ended.duration.as_millis()).unwrap_or(u64::MAX),
+        refused: ended.refusals.iter().map(|refusal| format!("{} {}", refusal.attempt, refusal.target)).collect(),
+        set_aside: ended.set_aside.iter().map(|file| file.path.clone()).collect(),
+        reached: ended.reached.iter().map(reached).collect(),
+        ..ExecEnd::default()
+    }
+}
+
+/// Tells the agent of a command that failed what held it.
+pub(super) fn say_held(ended: &Ended, ask_for_more: Option<&str>) {
+    let refused = refused_in(ended);
+    let was_held = refused.is_some() || !ended.set_aside.is_empty();
+    if ended.how != How::Exit(0) && was_held {
+        for line in refused.iter().chain(&ended.notes).map(String::as_str).chain(ask_for_more) {
+            say(line);
+        }
+    }
 }
 
 fn reached(reached: &interlock_runner::Reached) -> ExecReached {
@@ -209,38 +220,30 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "interlock: {}", visible(line));
 }
 
-/// What to do where a host's own sandbox is around this.
-const SHUT_IN: &str = "a sandbox of the host's own keeps the runner from the daemon: start Codex with `--sandbox \
-    danger-full-access`, and Interlock contains its command lines";
-
 /// Whether the kernel keeps this process from the daemon's socket: waiting would not help.
 fn is_shut_in(home: &Path) -> bool {
     let reached = UnixStream::connect(home.join(SOCKET));
     reached.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
 }
 
-/// Asks whether it may start. It is on record then.
-fn start(daemon: &Daemon, home: &Path, asked: &ExecStart) -> Result<ExecStarted, NotRun> {
+/// Asks whether it may start. It is on record then. Nothing, where the kernel keeps this process from the daemon.
+fn start(daemon: &Daemon, home: &Path, asked: &ExecStart) -> Result<Option<ExecStarted>, NotRun> {
     let deadline = Instant::now() + ANSWER_TIME_MAX;
     let body = interlock_wire::write(asked);
     let send = || daemon.post("/exec/start", &body, deadline);
-    let told = send().or_else(|fault| {
-        if !fault.is_transient {
-            return Err(fault);
-        }
-        if is_shut_in(home) {
-            return Err(Fault::new(SHUT_IN));
-        }
+    let unrecorded = |fault: Fault| NotRun::new(Code::ContainRecord, fault.message);
+    let (status, body) = match send() {
+        Err(fault) if !fault.is_transient => return Err(unrecorded(fault)),
+        Err(_) if is_shut_in(home) => return Ok(None),
         // Nobody listens yet, or the last one has just gone. A ticket that was spent unheard is refused now.
-        daemon.ensure(deadline)?;
-        send()
-    });
-    let (status, body) = told.map_err(|fault| NotRun::new(Code::ContainRecord, fault.message))?;
+        Err(_) => daemon.ensure(deadline).and_then(|()| send()).map_err(unrecorded)?,
+        Ok(told) => told,
+    };
     if status != 200 {
         return Err(refusal(&body));
     }
     let unread = || NotRun::new(Code::ContainRecord, "the daemon answered, and not as it should");
-    interlock_wire::read::<ExecStarted>(&body).map_err(|_| unread())
+    interlock_wire::read::<ExecStarted>(&body).map(Some).map_err(|_| unread())
 }
 
 /// What a daemon says that refuses.
@@ -260,7 +263,7 @@ fn refusal(body: &str) -> NotRun {
 }
 
 /// The variables of the command: the caller's, without those that its phase takes away, and with those that it sets.
-fn environment(started: &ExecStarted) -> Vec<(OsString, OsString)> {
+pub(super) fn environment(started: &ExecStarted) -> Vec<(OsString, OsString)> {
     let is_set = |name: &OsString| name.to_str().is_some_and(|name| started.env_set.contains_key(name));
     let is_blocked = |name: &OsString| started.env_blocked.iter().any(|blocked| name == blocked.as_str());
     let kept = env::vars_os().filter(|(name, _)| !is_set(name) && !is_blocked(name));
@@ -284,11 +287,11 @@ fn replace(program: Program, environment: Vec<(OsString, OsString)>) -> NotRun {
     not_found(&name.to_string_lossy(), &error)
 }
 
-fn words(shell: OsString, handed: &HandedLine, directory_file: &str) -> Vec<OsString> {
+pub(super) fn words(shell: OsString, handed: &HandedLine, directory_file: &str) -> Vec<OsString> {
     vec![shell, "-c".into(), handed.text(directory_file).into()]
 }
 
-fn not_started(fault: &ContainFault) -> NotRun {
+pub(super) fn not_started(fault: &ContainFault) -> NotRun {
     match fault {
         ContainFault::Program { program, source } => not_found(program, source),
         other => NotRun::new(Code::ContainSetup, other.to_string()),

@@ -214,8 +214,9 @@ fn position_text(run: &RunState) -> String {
     if let Some(id) = &run.pending_approval {
         let _ = writeln!(out, "  {BAD}waits for{RESET}   a person: interlock approvals show {}", cell(id, 60));
     }
-    for WayOut { event, target, unmet, requires_approval } in &run.transitions {
-        let unmet = if unmet.is_empty() { String::new() } else { format!(", not yet met: {}", names(unmet, 60)) };
+    for WayOut { event, target, unmet, why, requires_approval } in &run.transitions {
+        let why = if why.is_empty() { String::new() } else { format!(" ({})", names(why, 120)) };
+        let unmet = if unmet.is_empty() { String::new() } else { format!(", not yet met: {}{why}", names(unmet, 60)) };
         let asks = if *requires_approval { ", a person agrees" } else { "" };
         let _ = writeln!(out, "  way out     {} -> {}{unmet}{asks}", cell(event, 40), cell(target, 40));
     }

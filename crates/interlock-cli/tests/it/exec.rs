@@ -1,7 +1,6 @@
 //! `interlock exec` as people and hosts run it: what was judged runs, once and where it was judged, and nothing else does.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,16 +25,7 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(host: &str) -> Agent {
-        // Of Codex only an operator knows whether it has a sandbox of its own.
-        Agent::under(host, "codex_unsandboxed = true\n")
-    }
-
-    /// The same under a bundle.
-    fn under(host: &str, settings: &str) -> Agent {
         let home = Home::new();
-        let bundle = home.home().join("data/bundle");
-        DirBuilder::new().recursive(true).mode(0o700).create(&bundle).expect("made");
-        fs::write(bundle.join("interlock.toml"), settings).expect("written");
         let output = home.run(&["install", host, "--yes"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let prefix = shell_prefix(path(&home.home()));
@@ -387,16 +377,6 @@ fn a_line_of_cursor_hands_its_command_to_the_runner_by_itself() {
     ] {
         assert_eq!(asks(&line, &line).0, Some(2), "{line}");
     }
-}
-
-/// Inside a sandbox of Codex's own no runner reaches the daemon: unless an operator says that it has none, its lines run as
-/// without one.
-#[test]
-fn lines_of_codex_carry_no_ticket_unless_it_has_no_sandbox() {
-    let agent = Agent::under("codex", "");
-    assert_eq!(agent.asks("codex", "ls"), Ok(None));
-    agent.home.enforce();
-    assert_eq!(agent.asks("codex", "ls -l"), Ok(None));
 }
 
 /// What a command was refused is said where it failed, and is on record.

@@ -18,6 +18,7 @@ mod install;
 mod operator;
 mod recorded;
 mod serve;
+mod shut_in;
 mod stopping;
 mod telemetry;
 mod tls;

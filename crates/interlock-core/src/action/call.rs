@@ -14,7 +14,7 @@ use crate::code::Code;
 use crate::contain::BoundEvidence;
 use crate::digest::Digest;
 use crate::rule::Then;
-use crate::workflow::{self, Allowance, CallAsked, CallBegun, ExecTicket, Grant, OpenCall, Run, Workflow};
+use crate::workflow::{self, Allowance, CallAsked, CallBegun, ExecTicket, Grant, OpenCall, Run, Unseen, Workflow};
 
 /// What a ruling on a call rests on beside the agent.
 #[derive(Debug, Clone, Copy)]
@@ -250,6 +250,13 @@ pub fn apply_call(
     let phase = found.and_then(|found| found.phase.as_ref());
     // Anybody can tell of a call and of its end; a fact comes from the host alone.
     let fact = phase.and_then(|phase| phase.fact.clone()).filter(|_| !call.foreign);
+    let unseen = phase.and_then(|phase| match (&phase.fact, &phase.altered) {
+        (_, Some(name)) => Some((name, Unseen::Script)),
+        (Some(name), None) if call.foreign => Some((name, Unseen::Foreign)),
+        (Some(name), None) if call.runs.is_none() => Some((name, Unseen::NoRunner)),
+        (Some(_) | None, None) => None,
+    });
+    let unseen = unseen.map(|(name, why)| (name.clone(), why));
     let ticket = call.runs.map(|runs| ExecTicket {
         decision_id: ruled.decision_id.to_owned(),
         runs,
@@ -274,7 +281,7 @@ pub fn apply_call(
     let files: Vec<Digest> = found.map(|found| found.files.clone()).unwrap_or_default();
     // What was refused and ran all the same is not counted, as under enforcement it would not be.
     let counted = workflow.filter(|_| lets_run);
-    workflow::begin_call(run, counted, CallBegun { open, files, session: call.session.clone() });
+    workflow::begin_call(run, counted, CallBegun { open, files, session: call.session.clone(), unseen });
 }
 
 /// What of a ruling changes a run.

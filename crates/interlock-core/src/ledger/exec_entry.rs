@@ -27,6 +27,10 @@ pub struct ExecStarted {
     /// It was not started by the host process that asked: what comes of it is no fact.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub foreign: bool,
+    /// It was started with the ruling itself, for a runner that a sandbox may keep from asking. The ticket is still good for
+    /// one that can ask, which is a start of its own and takes the place of this one.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub by_hook: bool,
 }
 
 impl ExecStarted {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::{Actor, Millis, PassCount};
 use crate::code::Code;
 use crate::digest::Digest;
-use crate::workflow::{Allowance, Context, HostSeen, OpenCall, TransitionAsked, Workflow};
+use crate::workflow::{Allowance, Carried, Context, HostSeen, OpenCall, TransitionAsked, Workflow};
 
 /// A workflow was put in force for an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,6 +160,9 @@ pub struct CallEndReported {
     /// What came out of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Digest>,
+    /// The ticket that its command carried, where hosts are told to put one there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
     /// Files it changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,

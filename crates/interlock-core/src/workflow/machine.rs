@@ -3,6 +3,8 @@
 //! A tool call never changes the state. A transition is made by its event alone, and only along an edge of the
 //! definition whose guards hold.
 
+use serde::{Deserialize, Serialize};
+
 use super::context::{Context, KeyMark};
 use super::definition::{AfterFinal, Edge, GuardId, State, StateId, StateKind, ToolPattern, Workflow};
 use super::guard::{OBSERVED, Sight};
@@ -10,6 +12,7 @@ use super::run::{
     CALL_MS_MAX, Ended, FILES_LEN, FinishedCall, Hint, LEFT_CALLS_MAX, OPEN_CALLS_MAX, OpenCall, OpenExec, Parked,
     Position, Run, SeenCommand, SeenTool, TOOLS_LEN, WINDOW_LEN,
 };
+use super::unseen::{Unseen, why_unmet};
 use crate::action::{Millis, StartAsked};
 use crate::call::{Effect, Family};
 use crate::code::Code;
@@ -228,19 +231,26 @@ pub struct CallBegun {
     pub files: Vec<Digest>,
     /// The session it belongs to.
     pub session: String,
+    /// The declared fact that it would be the command of, and why nothing of it will be observed.
+    pub unseen: Option<(String, Unseen)>,
 }
 
 /// A call is let run: it is counted, and what was observed of a tree that it may change counts no more.
 pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) {
-    let CallBegun { mut open, files, session } = begun;
+    let CallBegun { mut open, files, session, unseen } = begun;
     run.open.retain(|known| open.at.saturating_sub(known.at) < CALL_MS_MAX);
     if open.changes {
         run.changes = run.changes.saturating_add(1);
-        run.seen.facts.clear();
+        run.seen.lapse();
     }
     // What is changed by a call that is under way already may be changed before or after the command looks at it.
-    if run.open.iter().any(|other| other.changes && !other.left) {
-        open.fact = None;
+    if run.open.iter().any(|other| other.changes && !other.left)
+        && let Some((name, _)) = open.fact.take()
+    {
+        run.seen.lose(name, Unseen::WrittenMeanwhile);
+    }
+    if let Some((name, why)) = unseen {
+        run.seen.lose(name, why);
     }
     if let Some((_, changes)) = &mut open.fact {
         *changes = run.changes;
@@ -260,6 +270,30 @@ pub fn begin_call(run: &mut Run, workflow: Option<&Workflow>, begun: CallBegun) 
             if !position.files.contains(&file) && position.files.len() < FILES_LEN {
                 position.files.push(file);
             }
+        }
+    }
+}
+
+/// The ticket in the text that a host says it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Carried {
+    /// None.
+    Nothing,
+    /// That of the ruling with this number among the agent's entries.
+    Of(u64),
+    /// One that was not issued to this agent.
+    Unknown,
+}
+
+impl Carried {
+    /// Whether a text with it is the one that the host was told to run for a call.
+    fn is_of(self, open: &OpenCall) -> bool {
+        match self {
+            Carried::Of(decision) => decision == open.decision,
+            Carried::Unknown => false,
+            // A line that was to be held ran as it was. Where nothing runs without a ticket, it did not run.
+            Carried::Nothing => !open.ticket.as_ref().is_some_and(|ticket| ticket.profile.is_some() && !ticket.is_held),
         }
     }
 }
@@ -287,17 +321,21 @@ pub struct CallEnded<'a> {
     pub files: &'a [String],
     /// Whether the host is believed how a command ended, and not only that it did.
     pub tells_how: bool,
+    /// The ticket that its command carried, where hosts are told to put one there.
+    pub carried: Option<Carried>,
 }
 
 /// A call ended. `Err` says why it cannot be one that was judged: then the run is frozen.
 pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str> {
     let same = |open: &OpenCall| open.process == ended.process && open.call_id.as_deref() == ended.call_id;
+    let told = |open: &OpenCall| ended.carried.is_none_or(|carried| carried.is_of(open));
     let at = match ended.call_id {
-        Some(_) => run.open.iter().position(same),
-        None => run.open.iter().position(|open| same(open) && open.fingerprint == ended.fingerprint),
+        // A host may ask twice about one call, and runs it as it was told last.
+        Some(_) => run.open.iter().position(|open| same(open) && told(open)).or_else(|| run.open.iter().position(same)),
+        None => run.open.iter().position(|open| same(open) && told(open) && open.fingerprint == ended.fingerprint),
     };
     let Some(at) = at else { return Err("a call ended that was never judged, or by another process") };
-    if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint) {
+    if run.open.get(at).is_some_and(|open| open.fingerprint != ended.fingerprint || !told(open)) {
         return Err("what was executed is not what was judged");
     }
     let is_unspent = |open: &OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.is_held);
@@ -308,11 +346,18 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     if run.recent.len() >= WINDOW_LEN {
         run.recent.remove(0);
     }
+    // Whoever was to tell of its command has done so by now, or never will.
+    let execs = run.execs.len();
+    run.execs.retain(|exec| exec.by_hook != Some(open.decision));
+    if let Some((name, _)) = open.fact.as_ref().filter(|_| open.ticket.is_some()) {
+        let was_started = run.execs.len() < execs;
+        run.seen.lose(name.clone(), if was_started { Unseen::Untold } else { Unseen::NoRunner });
+    }
     let changes = open.changes;
     if open.left && changes {
         // What it changed meanwhile, no fact could know of.
         run.changes = run.changes.saturating_add(1);
-        run.seen.facts.clear();
+        run.seen.lapse();
     }
     run.recent.push(FinishedCall { fingerprint: ended.fingerprint, result: ended.result, changes });
     // Whoever is not the host can say that a call ended, and not how.
@@ -324,7 +369,7 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
         run.seen.last_command = Some(seen.clone());
         // Nothing may have changed while it ran, or it says nothing about the tree there is now.
         if let Some((name, _)) = open.fact.filter(|(_, changes)| *changes == run.changes) {
-            run.seen.facts.insert(name, seen);
+            run.seen.meet(name, seen);
         }
     }
     if ok {
@@ -342,13 +387,39 @@ pub fn end_call(run: &mut Run, ended: &CallEnded<'_>) -> Result<(), &'static str
     Ok(())
 }
 
-/// The command of a call starts: its ticket is spent, and whatever becomes of it is its runner's to tell.
-pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign: bool, at: Millis) {
+/// A command that starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecBegun<'a> {
+    /// What was asked.
+    pub asked: StartAsked<'a>,
+    /// By what its end is told.
+    pub exec_id: &'a str,
+    /// It was not started by the host that asked.
+    pub foreign: bool,
+    /// It was started with the ruling itself.
+    pub by_hook: bool,
+    /// When.
+    pub at: Millis,
+}
+
+/// The command of a call starts: its ticket is spent, and whatever becomes of it is its runner's to tell. One that starts
+/// with the ruling leaves the ticket to a runner that can ask.
+pub fn begin_exec(run: &mut Run, begun: &ExecBegun<'_>) {
+    let ExecBegun { asked, exec_id, foreign, by_hook, at } = *begun;
     let is_it =
         |open: &&mut OpenCall| open.ticket.as_ref().is_some_and(|ticket| ticket.decision_id == asked.decision_id);
     let Some(open) = run.open.iter_mut().find(is_it) else { return };
-    open.ticket = None;
-    let fact = open.fact.take().filter(|_| !foreign);
+    let decision = open.decision;
+    let fact = if by_hook {
+        open.fact.clone()
+    } else {
+        open.ticket = None;
+        open.fact.take()
+    };
+    if foreign && let Some((name, _)) = &fact {
+        run.seen.lose(name.clone(), Unseen::Foreign);
+    }
+    let fact = fact.filter(|_| !foreign);
     let exec = OpenExec {
         exec_id: exec_id.to_owned(),
         fingerprint: open.fingerprint,
@@ -356,7 +427,9 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
         changes: open.changes,
         foreign,
         fact,
+        by_hook: by_hook.then_some(decision),
     };
+    run.execs.retain(|other| other.by_hook != Some(decision));
     if run.execs.len() >= EXECS_MAX {
         run.execs.remove(0);
     }
@@ -367,8 +440,15 @@ pub fn begin_exec(run: &mut Run, asked: &StartAsked<'_>, exec_id: &str, foreign:
 pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Option<i32>) {
     let Some(at) = run.execs.iter().position(|exec| exec.exec_id == exec_id) else { return };
     let exec = run.execs.remove(at);
+    // Its ticket was left to a runner that could ask: there is nothing left to start.
+    for open in run.open.iter_mut().filter(|open| exec.by_hook == Some(open.decision)) {
+        (open.ticket, open.fact) = (None, None);
+    }
     // What never began, nobody saw end.
     if exec.foreign || exit_code.is_none() && signal.is_none() {
+        if let Some((name, _)) = exec.fact {
+            run.seen.lose(name, Unseen::Untold);
+        }
         return;
     }
     let code = exit_code.or_else(|| signal.map(|signal| signal.saturating_add(SIGNALLED)));
@@ -378,8 +458,10 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
     // Nothing may have changed while it ran, or it says nothing about the tree there is now.
     let changing =
         run.open.iter().any(|other| other.changes && !other.left) || run.execs.iter().any(|other| other.changes);
-    if let Some((name, _)) = exec.fact.filter(|(_, changes)| *changes == run.changes && !changing) {
-        run.seen.facts.insert(name, seen);
+    match exec.fact {
+        Some((name, changes)) if changes == run.changes && !changing => run.seen.meet(name, seen),
+        Some((name, _)) => run.seen.lose(name, Unseen::WrittenMeanwhile),
+        None => {}
     }
 }
 
@@ -388,7 +470,13 @@ pub fn end_exec(run: &mut Run, exec_id: &str, exit_code: Option<i32>, signal: Op
 pub fn end_turn(run: &mut Run, had: impl Fn(&OpenCall) -> bool) {
     for open in run.open.iter_mut().filter(|open| had(open)) {
         open.left = true;
-        open.fact = None;
+        if let Some((name, _)) = open.fact.take() {
+            run.seen.lose(name, Unseen::TurnOver);
+        }
+        // It may go on, as its call may: it stands in no fact's way either.
+        for exec in run.execs.iter_mut().filter(|exec| exec.by_hook == Some(open.decision)) {
+            (exec.changes, exec.fact) = (false, None);
+        }
     }
     let left = run.open.iter().filter(|open| open.left).count();
     let mut over = left.saturating_sub(LEFT_CALLS_MAX);
@@ -660,6 +748,8 @@ pub struct WayOut {
     pub target: String,
     /// Guards that do not hold now.
     pub unmet: Vec<String>,
+    /// Why, as far as the run knows.
+    pub why: Vec<String>,
     /// A person has to agree.
     pub asks: bool,
 }
@@ -674,10 +764,12 @@ pub fn ways_out(workflow: &Workflow, run: &Run) -> Vec<WayOut> {
         let open = rows.iter().find(|edge| first_unmet(workflow, edge, &sight).is_none());
         let edge = open.or_else(|| rows.first())?;
         let target = workflow.state(edge.target)?;
+        let unmet = unmet(workflow, edge, &sight);
         Some(WayOut {
             event: event.clone(),
             target: target.name.clone(),
-            unmet: unmet(workflow, edge, &sight),
+            why: why_unmet(workflow, run, &unmet),
+            unmet,
             asks: edge.requires_approval || target.requires_approval,
         })
     };

@@ -9,6 +9,7 @@ use super::context::Context;
 use super::definition::{Outcome, StateId, Workflow};
 use super::guard::OBSERVED;
 use super::hosts::{HOSTS_LEN, HostSeen};
+use super::unseen::Unseen;
 use crate::action::{LineToRun, Millis, Trust};
 use crate::digest::Digest;
 use crate::json::Json;
@@ -229,6 +230,9 @@ pub struct OpenExec {
     /// The declared fact it is the command of, and the count of changes when its call was let run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fact: Option<(String, u64)>,
+    /// It was started with the ruling that has this number among the agent's entries, and ends with its call at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_hook: Option<u64>,
 }
 
 /// A call that ended.
@@ -321,6 +325,9 @@ pub struct Seen {
     /// Declared commands that ran exactly so, with nothing changed since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub facts: BTreeMap<String, SeenCommand>,
+    /// Why those that ran and are not among them are not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unseen: BTreeMap<String, Unseen>,
 }
 
 /// A command that ended.

@@ -4,7 +4,7 @@ use core::fmt;
 
 use interlock_core::json::{self, Json, Limits, quote};
 use interlock_core::ledger::{TransitionOutcome, Transitioned};
-use interlock_core::workflow::{Context, Ended, Outcome, State, state_of, ways_out};
+use interlock_core::workflow::{Context, Ended, Outcome, State, state_of, ways_out, why_unmet};
 use interlock_core::{Cause, Code, display};
 use interlock_hosts::Host;
 use interlock_runtime::call_gate::Standing;
@@ -80,10 +80,10 @@ fn transition_object(made: &Transitioned, standing: &Standing) -> (bool, String)
             (false, told(object, standing, state).end())
         }
         TransitionOutcome::Refused { code, message, unmet } => {
-            let unmet: Vec<String> = unmet.iter().map(|guard| quote(guard)).collect();
-            let object = refusal(*code, message, standing)
-                .raw("unmet", format!("[{}]", unmet.join(",")))
-                .text("decision_id", &made.decision_id);
+            let why = standing.workflow.as_deref().map(|workflow| why_unmet(workflow, &standing.run, unmet));
+            let reason = [message.clone()].into_iter().chain(why.unwrap_or_default()).collect::<Vec<_>>().join("; ");
+            let object =
+                refusal(*code, &reason, standing).raw("unmet", texts(unmet)).text("decision_id", &made.decision_id);
             (true, object.end())
         }
     }
@@ -101,6 +101,10 @@ fn told(object: Object, standing: &Standing, state: Option<&State>) -> Object {
         .raw("allowed_tools", allowed_tools(state))
 }
 
+fn texts(list: &[String]) -> String {
+    format!("[{}]", list.iter().map(|text| quote(text)).collect::<Vec<_>>().join(","))
+}
+
 /// The list of a state; `null` is all.
 fn allowed_tools(state: Option<&State>) -> String {
     let tools = state.and_then(|state| state.allowed_tools.as_ref());
@@ -113,11 +117,11 @@ fn allowed_tools(state: Option<&State>) -> String {
 fn transitions(standing: &Standing) -> String {
     let ways = standing.workflow.as_deref().map(|workflow| ways_out(workflow, &standing.run)).unwrap_or_default();
     let ways = ways.iter().map(|way| {
-        let unmet = way.unmet.iter().map(|guard| quote(guard)).collect::<Vec<_>>().join(",");
         Object::new()
             .text("event", &way.event)
             .text("target", &way.target)
-            .raw("unmet", format!("[{unmet}]"))
+            .raw("unmet", texts(&way.unmet))
+            .raw("why", texts(&way.why))
             .raw("requires_approval", way.asks)
             .end()
     });

@@ -7,7 +7,7 @@ use interlock_core::action::{PassAsked, PassRuling};
 use interlock_core::contain::{PROJECT, Rung};
 use interlock_core::ledger::ExecEnded;
 use interlock_hosts::Host;
-use interlock_runtime::exec_door::StartComing;
+use interlock_runtime::exec_door::{StartAnswer, StartComing};
 use interlock_runtime::tool_door::{Caller, DoorFault};
 use interlock_wire::{ExecEnd, ExecForm, ExecStart, ExecStarted};
 
@@ -61,10 +61,18 @@ impl Hooks {
     }
 
     fn start_judged(&self, asked: &ExecStart, ticket: &str, caller: Caller) -> Result<ExecStarted, ExecRefused> {
-        let coming = StartComing { ticket, line: &asked.line, directory: &asked.directory, process: caller.process };
-        let answer = self.door.start(&coming)?;
+        let ExecStart { line, directory, .. } = asked;
+        let coming = StartComing { ticket, line, directory, process: caller.process, by_hook: false };
+        let started = self.started(ticket, self.door.start(&coming)?);
+        // It could ask: what was left for one that cannot is of no use any more.
+        self.forget_left(ticket);
+        Ok(started)
+    }
+
+    /// What a runner is answered that may start a command.
+    pub(super) fn started(&self, ticket: &str, answer: StartAnswer) -> ExecStarted {
         let ask_for_more = answer.bound.as_ref().map(|bound| words::held(&bound.profile, &answer.decision_id));
-        Ok(ExecStarted {
+        ExecStarted {
             ticket: Some(ticket.to_owned()),
             exec_id: answer.exec_id,
             bound: answer.bound,
@@ -73,7 +81,7 @@ impl Hooks {
             temp: answer.temp.map(|temp| temp.to_string_lossy().into_owned()),
             env_blocked: answer.env_blocked,
             env_set: answer.env_set.into_iter().collect(),
-        })
+        }
     }
 
     /// A command of the host's own, or a line without a ticket where refusals are only shown: it runs as it is.

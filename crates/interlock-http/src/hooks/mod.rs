@@ -8,18 +8,20 @@
 //! | the socket, who may ask, the proof of who answers | `socket.rs` |
 //! | an event of a host, from its bytes to the answer | here |
 //! | the control tools | `control.rs` |
-//! | what runners ask | `exec.rs` |
+//! | what runners ask | `exec.rs`; what is left for those that cannot | `left.rs` |
 //! | whether a change of settings leaves the runner in its place | `prefix.rs` |
 //! | what an agent is told | `words.rs` |
 
 mod control;
 mod exec;
+mod left;
 mod prefix;
 mod socket;
 mod words;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use interlock_core::Digest;
 use interlock_core::action::{Decision, Mode, PassAsked, PassKind, PassRuling};
@@ -96,6 +98,8 @@ pub struct Hooks {
     abilities: Abilities,
     /// This program, by its path.
     binary: String,
+    /// Agents whose host has a sandbox in which nothing can be held, as a runner there told.
+    unheld: Mutex<BTreeSet<String>>,
 }
 
 /// What is needed to open the door.
@@ -133,7 +137,7 @@ impl Hooks {
         let service = service.with_home(home.clone());
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
-        Ok(Hooks { service, door, key, token, stop, home, user_home, abilities, binary })
+        Ok(Hooks { service, door, key, token, stop, home, user_home, abilities, binary, unheld: Mutex::default() })
     }
 
     /// Answers an event of a host. It never fails: what goes wrong is the host's refusal.
@@ -153,7 +157,7 @@ impl Hooks {
 
     /// The runner that runs the command line of a call, if one does: where the host lets lines be rewritten, and the
     /// runner is in its place there.
-    fn runner_of(&self, event: &HostEvent, prefix: Option<&str>) -> Option<RunnerGround> {
+    fn runner_of(&self, event: &HostEvent, place: &Place, prefix: Option<&str>) -> Option<RunnerGround> {
         let Kind::BeforeTool { call, .. } = &event.kind else { return None };
         let abilities = self.abilities;
         match event.host.rewrites() {
@@ -162,9 +166,7 @@ impl Hooks {
                 is_ours.then_some(RunnerGround { abilities, advisory: false })
             }
             Rewriting::Advisory => {
-                // From within the sandbox of Codex no runner reaches this server, and no event tells whether there is one.
-                let is_cut_off = event.host == Host::Codex && !self.service.gate.bundle().codex_unsandboxed();
-                let is_there = self.script().is_file() && may_carry(event.host, call) && !is_cut_off;
+                let is_there = self.script().is_file() && may_carry(event.host, call) && !self.is_unheld(place);
                 is_there.then_some(RunnerGround { abilities, advisory: true })
             }
             // The line itself hands the command to the runner, and nothing else is in it.
@@ -220,7 +222,7 @@ impl Hooks {
 
     fn reply(&self, event: &HostEvent, hook: &HookTold<'_>) -> Result<Reply, DoorFault> {
         let HookTold { pinned, caller, .. } = *hook;
-        let origin = Origin {
+        let mut origin = Origin {
             host: event.host.as_str(),
             session: &event.session,
             cwd: &event.cwd,
@@ -228,15 +230,16 @@ impl Hooks {
             pinned,
             subagent: event.subagent.as_deref(),
             caller,
-            runner: self.runner_of(event, hook.prefix),
+            runner: None,
         };
         let place = self.door.place(&origin, arrival(&event.kind))?;
+        origin.runner = self.runner_of(event, &place, hook.prefix);
         match &event.kind {
             Kind::BeforeTool { call, call_id, echo, .. } => {
                 let coming = CallComing { call, call_id: call_id.as_deref(), echo: *echo };
                 self.before(event, &origin, &place, &coming)
             }
-            Kind::AfterTool { call, call_id, echo, result, .. } => {
+            Kind::AfterTool { call, call_id, echo, result, ticket } => {
                 if *echo || pass_of(event.host, call, false).is_some() {
                     return self.told(&place, Some(PassKind::Ended), None);
                 }
@@ -247,7 +250,10 @@ impl Hooks {
                     exit_code: result.exit_code,
                     result: result.response,
                     repeats_input: result.repeats_input,
+                    is_carried: event.host.rewrites() != Rewriting::None,
+                    ticket: ticket.as_deref(),
                 };
+                self.hear(&origin, &place, over.call_id, &result.trailers)?;
                 self.door.end_call(&origin, &place, &over)?;
                 Ok(Reply::Pass { context: None })
             }
@@ -312,8 +318,14 @@ impl Hooks {
         {
             return Ok(Reply::Deny { reason: words::OPEN_LINE.to_owned() });
         }
-        let answer = self.door.ask(origin, place, coming)?;
+        let mut answer = self.door.ask(origin, place, coming)?;
         self.service.metrics.count(answer.ruled.ruling.decision);
+        match self.leave(origin, coming, &answer) {
+            Ok(()) => {}
+            // Where refusals are only shown, a line whose runner could not be told anything runs as it is.
+            Err(_) if answer.ruled.observed => answer.ticket = None,
+            Err(fault) => return Err(fault),
+        }
         self.answer_ruled(event, place, &answer)
     }
 

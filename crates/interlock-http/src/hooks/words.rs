@@ -143,7 +143,10 @@ fn listed(tools: &[ToolPattern]) -> String {
 }
 
 fn way_out(way: &WayOut) -> String {
-    let unmet = way.unmet.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
+    let mut unmet = way.unmet.iter().map(|guard| format!("`{guard}`")).collect::<Vec<_>>().join(", ");
+    if !way.why.is_empty() {
+        unmet.push_str(&format!(" ({})", way.why.join("; ")));
+    }
     let needs = match (unmet.is_empty(), way.asks) {
         (true, false) => String::new(),
         (true, true) => ", once a person agrees".to_owned(),

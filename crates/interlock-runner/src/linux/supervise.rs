@@ -71,7 +71,11 @@ fn attend(
         rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
             .map_err(io::Error::from)
             .map_err(set_up())?;
-    rustix::net::sockopt::set_socket_passcred(&ours, true).map_err(io::Error::from).map_err(set_up())?;
+    // Sandboxes of hosts refuse options of sockets; then the command is found as the only child of the first process.
+    match rustix::net::sockopt::set_socket_passcred(&ours, true) {
+        Ok(()) | Err(rustix::io::Errno::PERM) => {}
+        Err(error) => return Err(set_up()(error.into())),
+    }
     let (faults, their_faults) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(io::Error::from).map_err(set_up())?;
     let began = Instant::now();
@@ -91,6 +95,7 @@ fn attend(
     let mut watch = Watch {
         ours,
         first,
+        has_begun: false,
         command: None,
         is_free: hold.is_none(),
         must_be_gone: cell.is_narrow || cell.session.is_none() && !cell.layers.is_empty(),
@@ -110,6 +115,9 @@ fn attend(
 struct Watch {
     ours: OwnedFd,
     first: Pid,
+    /// The command is about to be executed.
+    has_begun: bool,
+    /// Its process, where that could be told before it ended.
     command: Option<Pid>,
     is_free: bool,
     /// Whether even the namespaces must be gone at the end.
@@ -135,7 +143,7 @@ impl Watch {
                 Err(error) => return Err(set_up()(error.into())),
             }
             let [channel, pipe] = polled.map(|one| !one.revents().is_empty());
-            if channel && self.command.is_none() {
+            if channel && !self.has_begun {
                 match receive(self.ours.as_fd()).map_err(set_up())? {
                     Some(message) => self.take(message, handed),
                     None => return Err(self.fault(faults, hold, program)),
@@ -145,7 +153,7 @@ impl Watch {
             if pipe {
                 let mut bytes = [0; REPORT_LEN];
                 return match rustix::io::read(faults, &mut bytes) {
-                    Ok(0) if self.command.is_some() => Ok(()),
+                    Ok(0) if self.has_begun => Ok(()),
                     Ok(0) => Err(ended_early()),
                     Ok(_) => Err(named(&bytes, hold, program)),
                     Err(error) => Err(set_up()(error.into())),
@@ -157,7 +165,8 @@ impl Watch {
     fn take(&mut self, message: Message, handed: &mut dyn FnMut(Handed)) {
         match (message.what, message.descriptor) {
             (told::STARTS, descriptor) => {
-                self.command = message.sender;
+                self.has_begun = true;
+                self.command = message.sender.or_else(|| only_child(self.first));
                 if let Some(descriptor) = descriptor {
                     handed(Handed::Calls(descriptor));
                 }
@@ -291,6 +300,15 @@ impl Watch {
             wait();
         }
     }
+}
+
+/// The child of a process that has exactly one.
+fn only_child(parent: Pid) -> Option<Pid> {
+    let parent = parent.as_raw_nonzero();
+    let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).ok()?;
+    let mut numbers = children.split_ascii_whitespace();
+    let (Some(only), None) = (numbers.next(), numbers.next()) else { return None };
+    Pid::from_raw(only.parse().ok()?)
 }
 
 fn is_stopped(pid: Pid) -> bool {

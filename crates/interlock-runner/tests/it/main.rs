@@ -11,4 +11,5 @@ mod narrow;
 mod reach;
 mod refused;
 mod sessions;
+mod shut_in;
 mod support;

@@ -121,10 +121,8 @@ impl DecisionIds {
         Digest::of(&[&made]).same_as(Digest::of(&[ticket])).then_some(decision_id)
     }
 
-    /// The secret comes before a digest of fixed length, so that no other text has a mark that follows from this one.
     fn mark(&self, agent: &str, number: u64, text: &str) -> String {
-        let about = Digest::of(&[agent, "\n", &number.to_string(), "\n", text]);
-        let mark = Digest::of_bytes(&[self.0.bytes(), about.bytes()].concat());
+        let mark = self.0.mark(&[agent, "\n", &number.to_string(), "\n", text]);
         let mut digits = String::with_capacity(MARK_BYTES);
         push_hex(&mut digits, &mark.bytes());
         digits

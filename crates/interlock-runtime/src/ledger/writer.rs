@@ -19,7 +19,7 @@ use interlock_core::{Code, Digest};
 use super::audit::is_text_of;
 use super::batch::{Answer, Command, Published, Recorded, State, run_batch};
 use super::checkpoint::{CheckpointFile, SignedCheckpoint};
-use super::decision_id::DecisionIds;
+use super::decision_id::{DecisionIds, mark_of};
 use super::outbox::{Parcel, Turn, next_parcel};
 use super::recovery::{CLOCK_BEHIND_MAX_MS, RecoveryFault, recover};
 use super::store::{FoundEntry, KeptText, Left, Reader, Store, StoreFault, TicketQuery, find_entry};
@@ -404,6 +404,12 @@ impl Ledger {
     /// The decision that a runner's ticket is for; `None` if the ticket was made up.
     pub fn decision_of(&self, ticket: &str) -> Option<String> {
         self.shared.ids.open_ticket(ticket)
+    }
+
+    /// Which ruling a ticket is for: its number among this agent's entries; `None` if the ticket was made up, or is another
+    /// agent's.
+    pub fn number_of_ticket(&self, agent: &str, ticket: &str) -> Option<u64> {
+        self.shared.ids.open(&self.decision_of(ticket)?).filter(|(mark, _)| *mark == mark_of(agent)).map(|(_, seq)| seq)
     }
 
     fn cursors(&self, agent: Option<&str>) -> DecisionIds {

@@ -296,6 +296,7 @@ impl Coding {
             ok,
             exit_code: ok.map(|ok| i64::from(!ok)),
             result: random.one_in(2).then(|| Digest::of(&["result"])),
+            carried: None,
             files: if random.one_in(4) { vec![format!("f{}", random.below(3))] } else { Vec::new() },
         };
         if run.open.is_empty() {

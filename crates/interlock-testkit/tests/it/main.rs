@@ -38,6 +38,7 @@ mod tickets;
 mod tool_door;
 mod typed_loading;
 mod wire;
+mod workflow_commands;
 mod workflow_load;
 mod workflow_machine;
 mod workflows;

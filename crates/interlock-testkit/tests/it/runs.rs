@@ -20,7 +20,7 @@ use interlock_core::ledger::{
     SessionBound, StatusChanged, Steer, TokenRotated, TransitionOutcome, TurnEnded,
 };
 use interlock_core::rule::Then;
-use interlock_core::workflow::{Allowance, Context, Ended, HostSeen, Run, Workflow};
+use interlock_core::workflow::{Allowance, Context, Ended, HostSeen, Run, Unseen, Workflow};
 use interlock_core::{Code, Digest};
 use interlock_runtime::clock::SystemEntropy;
 use interlock_runtime::coding_agents::{self, Sessions, agent_id};
@@ -411,6 +411,7 @@ impl Ask {
             profile: ticket.profile,
             bound: None,
             foreign: self.foreign,
+            by_hook: false,
         };
         let ended = ExecEnded {
             exec_id,
@@ -436,6 +437,7 @@ impl Ask {
             ok: Some(exit_code == 0),
             exit_code: (self.tool == "Bash").then_some(exit_code),
             result: None,
+            carried: None,
             files: Vec::new(),
         }
     }
@@ -1052,7 +1054,8 @@ fn what_a_stranger_tells_is_nothing_that_was_observed() {
         let forged = Ask { foreign: true, ..tests.clone() };
         assert!(fixture.passes(&forged), "it is judged like any other");
         fixture.end(&forged, 0);
-        let run = fixture.run();
+        let mut run = fixture.run();
+        assert_eq!(run.seen.unseen.remove("tests"), Some(Unseen::Foreign), "the agent can be told why");
         assert_eq!(run.seen, before, "neither a fact, nor a command, nor a tool");
         assert!(run.open.is_empty() && run.frozen.is_none());
         assert_eq!(fixture.refused("DONE", "{}", None), Code::WorkflowGuard);

@@ -122,7 +122,7 @@ impl World {
     fn start(&self, answer: &CallAnswer, line: &str) -> Result<StartAnswer, DoorFault> {
         let ticket = answer.ticket.as_deref().expect("a ticket");
         let process = Digest::of(&["process"]);
-        self.door.start(&StartComing { ticket, line, directory: &self.project, process })
+        self.door.start(&StartComing { ticket, line, directory: &self.project, process, by_hook: false })
     }
 
     fn moves(&self, event: &str) {

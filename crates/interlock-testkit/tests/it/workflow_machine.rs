@@ -643,7 +643,11 @@ impl World<'_> {
             foreign: false,
             fact: asked.fact.map(|fact| (fact.to_owned(), 0)),
         };
-        begin_call(&mut self.run, Some(&self.workflow), CallBegun { open, files, session: "s".to_owned() });
+        begin_call(
+            &mut self.run,
+            Some(&self.workflow),
+            CallBegun { open, files, session: "s".to_owned(), unseen: None },
+        );
         let after = self.run.position.as_ref().expect("a position");
         let kept = (&position.state, &position.context, position.transitions, &position.parked, &position.ended);
         assert_eq!(kept, (&after.state, &after.context, after.transitions, &after.parked, &after.ended));
@@ -682,6 +686,7 @@ impl World<'_> {
         let files: Vec<String> = call.file.iter().map(|file| (*file).to_owned()).collect();
         let ended = CallEnded {
             tells_how: true,
+            carried: None,
             call_id: Some(&number.to_string()),
             process: process(),
             fingerprint: Digest::of(&["call", &number.to_string()]),
@@ -708,6 +713,7 @@ impl World<'_> {
         };
         let ended = CallEnded {
             tells_how: true,
+            carried: None,
             call_id: Some(&call_id),
             process: told,
             fingerprint: Digest::of(&["another input"]),
@@ -860,12 +866,13 @@ fn begin(run: &mut Run, workflow: &Workflow, id: usize, changes: bool, fact: Opt
         foreign: false,
         fact: fact.map(|fact| (fact.to_owned(), 0)),
     };
-    begin_call(run, Some(workflow), CallBegun { open, files: files.to_vec(), session: "s".to_owned() });
+    begin_call(run, Some(workflow), CallBegun { open, files: files.to_vec(), session: "s".to_owned(), unseen: None });
 }
 
 fn end(run: &mut Run, id: usize) {
     let ended = CallEnded {
         tells_how: true,
+        carried: None,
         call_id: Some(&id.to_string()),
         process: process(),
         fingerprint: Digest::of(&["call", &id.to_string()]),

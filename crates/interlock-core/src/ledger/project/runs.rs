@@ -7,7 +7,7 @@ use crate::ledger::entry::{ApprovalResolved, Ruled};
 use crate::ledger::exec_entry::{ExecEnded, ExecStarted};
 use crate::ledger::run_entry::{CallEndReported, RunStarted, Steer, TransitionOutcome, Transitioned};
 use crate::rule::Then;
-use crate::workflow::{self, CallEnded, Context, Ended, Grant, Parked, Position, Run, Seen, Workflow};
+use crate::workflow::{self, CallEnded, Context, Ended, ExecBegun, Grant, Parked, Position, Run, Seen, Workflow};
 
 /// From this revision of the rules on, runners alone tell how a command ended.
 const RUNNER_RULES: u32 = 6;
@@ -102,7 +102,9 @@ pub(super) fn start(run: &mut Run, workflow: &Workflow, started: &RunStarted, se
 
 /// A runner starts the command of a call: its ticket is spent.
 pub(super) fn start_exec(run: &mut Run, started: &ExecStarted, at: Millis) {
-    workflow::begin_exec(run, &started.asked(), &started.exec_id, started.foreign, at);
+    let ExecStarted { exec_id, foreign, by_hook, .. } = started;
+    let begun = ExecBegun { asked: started.asked(), exec_id, foreign: *foreign, by_hook: *by_hook, at };
+    workflow::begin_exec(run, &begun);
 }
 
 /// A runner tells how a command ended.
@@ -124,6 +126,7 @@ pub(super) fn end_call(run: &mut Run, told: &CallEndReported, rules: u32) {
         files: &told.files,
         // Before there was a runner, hosts were believed.
         tells_how: rules < RUNNER_RULES,
+        carried: told.carried,
     };
     if let Err(reason) = workflow::end_call(run, &ended) {
         run.frozen = Some(reason.to_owned());
@@ -152,11 +155,12 @@ pub(super) fn steer(run: &mut Run, workflow: Option<&Workflow>, steer: &Steer) {
         (Steer::Thaw, _) => {
             run.frozen = None;
             run.open.clear();
+            run.execs.retain(|exec| exec.by_hook.is_none());
         }
         (Steer::Pause(until), _) => run.paused_until = Some(*until),
         (Steer::Changed, _) => {
             run.changes = run.changes.saturating_add(1);
-            run.seen.facts.clear();
+            run.seen.lapse();
         }
     }
 }
