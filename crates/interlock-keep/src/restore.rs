@@ -1,0 +1,218 @@
+//! Carrying out an undo.
+//!
+//! First everything that will be needed is made in a directory of its own inside the project, from objects that are
+//! checked on the way: a store that is damaged is found before anything of the project is touched. Then what has to go is
+//! taken away, what has to come is put in its place by a rename, and permissions of directories are set last. What is
+//! displaced is looked at once more: if it is not what the snapshot before the undo holds, it goes back and is a clash.
+//!
+//! A process that dies leaves each path as it was or as it will be, and the directory of its own, which the next undo
+//! removes; then the undo can be done again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Mode};
+use rustix::io::Errno;
+
+use crate::fault::KeepFault;
+use crate::index::Stamp;
+use crate::limits::LeaveOut;
+use crate::log::SnapshotId;
+use crate::node::Node;
+use crate::place::{self, Placed};
+use crate::plan::{Clash, Fate, Plan, Planned};
+use crate::project::{Project, mode_of, shown, split};
+use crate::stage::Staging;
+use crate::store::Store;
+use crate::visit::is_git_object;
+
+/// How the name of the directory begins in which files are made before they are put in place.
+pub(crate) const STAGING: &[u8] = b".interlock-undo-";
+
+/// What an undo did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undone {
+    /// The tree before the undo: by it the undo can be undone.
+    pub kept: SnapshotId,
+    /// The tree after it.
+    pub after: SnapshotId,
+    /// What became of each path, in order.
+    pub paths: Vec<(PathBuf, Fate)>,
+}
+
+impl Store {
+    /// Does what a plan says. What changed since the plan was made is a clash and stays.
+    pub fn carry_out(&mut self, plan: &Plan, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Undone, KeepFault> {
+        let _lock = self.lock()?;
+        remove_leftovers(&self.project)?;
+        let (kept, mut steps) = self.plan_locked(&plan.undo, leave_out, now_ms)?;
+        let planned: HashMap<_, _> = plan.steps.iter().map(|step| (step.path.as_path(), step)).collect();
+        for step in steps.iter_mut().filter(|step| step.fate == Fate::Restored) {
+            let is_as_planned = planned
+                .get(shown(&step.path).as_path())
+                .is_some_and(|planned| planned.fate == Fate::Restored && planned.now == step.now);
+            if !is_as_planned {
+                step.fate = Fate::Clash(Clash::ChangedSince);
+            }
+        }
+        if steps.iter().any(|step| step.fate == Fate::Restored) {
+            let staging = Staging::fill(self, &kept.id, &steps)?;
+            let done = Applying::new(self, &staging).apply(&mut steps);
+            staging.remove()?;
+            done?;
+        }
+        let scope = self.scope_of(&kept)?;
+        let after = self.keep_locked(&scope, leave_out, now_ms)?;
+        let paths = steps.into_iter().map(|step| (shown(&step.path), step.fate)).collect();
+        Ok(Undone { kept: kept.id, after: after.id, paths })
+    }
+}
+
+/// Removes what an undo that was cut short has left. What it displaced is kept: the snapshot was made before.
+fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
+    let root = project.open_directory(b"").map_err(|why| KeepFault::read(project.path(), why))?;
+    let entries = rustix::fs::Dir::read_from(&root).map_err(|why| KeepFault::read(project.path(), why))?;
+    for entry in entries {
+        let entry = entry.map_err(|why| KeepFault::read(project.path(), why))?;
+        let name = entry.file_name().to_bytes();
+        if name.starts_with(STAGING) {
+            let path = project.path_of(name);
+            // Follows no link, whoever replaces what while it runs.
+            std::fs::remove_dir_all(&path).map_err(|source| KeepFault::write(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// An undo that is being carried out.
+struct Applying<'a> {
+    store: &'a Store,
+    staging: &'a Staging,
+    /// Directories whose permissions were widened for a while, and what they go back to.
+    widened: BTreeMap<Vec<u8>, u32>,
+}
+
+impl<'a> Applying<'a> {
+    fn new(store: &'a Store, staging: &'a Staging) -> Applying<'a> {
+        Applying { store, staging, widened: BTreeMap::new() }
+    }
+
+    fn apply(mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let cleared = self.clear(steps);
+        let placed = cleared.and_then(|()| self.place_all(steps));
+        let set = self.set_directories(steps);
+        placed.and(set)
+    }
+
+    /// Takes away what is not to be there, or is something of another kind; the deepest first.
+    fn clear(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        for (at, step) in steps.iter_mut().enumerate().rev() {
+            let (is_restored, Some(now)) = (step.fate == Fate::Restored, &step.now) else { continue };
+            let is_directory = step.before.as_ref().is_some_and(Node::is_directory);
+            let has_to_go = step.before.is_none() || now.is_directory() != is_directory;
+            if !is_restored || !has_to_go {
+                continue;
+            }
+            let (directory, name) = split(&step.path);
+            let was_directory = now.is_directory();
+            let expected = self.store.last_stamp(&step.path);
+            let out = format!("out-{at}");
+            let staging = self.staging.descriptor();
+            let cleared = self.in_directory(directory, |parent| {
+                if was_directory {
+                    rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).map(|()| Placed::Done)
+                } else {
+                    place::take_out(parent, name, staging, out.as_bytes(), expected.as_ref())
+                }
+            });
+            settle(step, cleared, &self.store.project)?;
+        }
+        Ok(())
+    }
+
+    /// Puts everything in its place that is to be there; directories before what lies in them.
+    fn place_all(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        for (at, step) in steps.iter_mut().enumerate() {
+            let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
+            if step.path.is_empty() {
+                continue;
+            }
+            let (directory, name) = split(&step.path);
+            let is_there = step.now.as_ref().is_some_and(|now| now.is_directory() == before.is_directory());
+            let expected = self.store.last_stamp(&step.path).filter(|_| is_there);
+            let staging = self.staging.descriptor();
+            let in_place = !is_git_object(&step.path);
+            let placed = if before.is_directory() {
+                self.in_directory(directory, |parent| match is_there {
+                    true => Ok(Placed::Done),
+                    false => rustix::fs::mkdirat(parent, name, Mode::RWXU).map(|()| Placed::Done),
+                })
+            } else {
+                let staged = Staging::name_of(at);
+                self.in_directory(directory, |parent| {
+                    place::put(parent, name, staging, staged.as_bytes(), expected.as_ref(), in_place)
+                })
+            };
+            settle(step, placed, &self.store.project)?;
+        }
+        Ok(())
+    }
+
+    /// Sets permissions and attributes of directories, the deepest first: one that is closed can no longer be entered.
+    fn set_directories(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let project = &self.store.project;
+        for step in steps.iter_mut().rev() {
+            let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
+            if !before.is_directory() {
+                continue;
+            }
+            self.widened.remove(&step.path);
+            let set = project.open_directory(&step.path).and_then(|directory| place::set(&directory, before));
+            settle(step, set.map(|()| Placed::Done), project)?;
+        }
+        for (path, mode) in self.widened.iter().rev() {
+            let narrowed = project.open_directory(path).and_then(|opened| rustix::fs::fchmod(opened, mode_of(*mode)));
+            narrowed.map_err(|why| KeepFault::write(project.path_of(path), why))?;
+        }
+        Ok(())
+    }
+
+    /// Does something in a directory. If its permissions forbid that, they are widened until the end.
+    fn in_directory(&mut self, path: &[u8], act: impl Fn(&OwnedFd) -> Result<Placed, Errno>) -> Result<Placed, Errno> {
+        let opened = match self.store.project.open_directory(path) {
+            // It was taken away, or is something else by now.
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Placed::Clashes(Clash::ChangedSince)),
+            other => other?,
+        };
+        match act(&opened) {
+            Err(Errno::ACCESS | Errno::PERM) => {
+                let mode = Stamp::of(&rustix::fs::fstat(&opened)?).mode & 0o7777;
+                rustix::fs::fchmod(&opened, mode_of(mode | 0o700))?;
+                self.widened.entry(path.to_vec()).or_insert(mode);
+                act(&opened)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Notes what came of a step; whatever the system refuses for no reason of the path's own ends the undo.
+fn settle(step: &mut Planned, placed: Result<Placed, Errno>, project: &Project) -> Result<(), KeepFault> {
+    match placed {
+        Ok(Placed::Done) => Ok(()),
+        Ok(Placed::Clashes(clash)) => {
+            step.fate = Fate::Clash(clash);
+            Ok(())
+        }
+        Err(Errno::NOTEMPTY) => {
+            step.fate = Fate::Clash(Clash::HoldsOthers);
+            Ok(())
+        }
+        Err(Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR) => {
+            step.fate = Fate::Clash(Clash::ChangedSince);
+            Ok(())
+        }
+        Err(why) => Err(KeepFault::write(project.path_of(&step.path), why)),
+    }
+}
