@@ -25,7 +25,7 @@
 //! | file | what | how it is written |
 //! |---|---|---|
 //! | `snapshots` | the log: a line for each snapshot, whose id is the digest of the line | added to; replaced by pruning |
-//! | `packs/N.pack` | objects, by SHA-256, with a table at the end | once, as a whole, synced, then renamed |
+//! | `packs/N.pack` | objects, by SHA-256, with a table at the end | once, as a whole, then renamed |
 //! | `linked/DIGEST` | large files of `.git/objects`: second names of the project's own files, or clones of them | once |
 //! | `seen` | what the last walk saw; worth nothing by itself | as a whole |
 //! | `lock` | held while somebody writes | |
@@ -42,8 +42,9 @@
 //! | what is dropped | `prune.rs` |
 //! | paths and descriptors | `project.rs` |
 //!
-//! After a kill nothing that was kept is lost. After a power cut a pack that can be seen is whole, because it is synced
-//! before it gets its name; snapshots of the last moments may be missing from the log, and so may names of linked files.
+//! After a kill nothing that was kept is lost. After a power cut a pack of up to 16 MiB that can be seen is whole, because
+//! it is synced before it gets its name. Snapshots of the last half minute may be missing: their line in the log, names of
+//! linked files, and the pack of a first snapshot, which is longer. What is missing is found when it is wanted.
 
 #![deny(
     clippy::unwrap_used,

@@ -23,6 +23,8 @@ const TRAILER_LEN: usize = 8 + 8 + 32;
 const ROW_LEN: usize = 32 + 8 + 4 + 4 + 1;
 /// How much is gathered before it is written.
 const BUFFER_LEN: usize = 1 << 20;
+/// A longer pack is not synced before it gets its name: that would take longer than copying the tree.
+const SYNCED_LEN_MAX: u64 = 16 << 20;
 /// What is shorter gains nothing by compression.
 const COMPRESSED_LEN_MIN: usize = 128;
 /// No object is longer: pieces are 1 MiB, and no directory has so many names.
@@ -222,10 +224,15 @@ impl NewPack {
         KeepFault::write(&self.temporary, source)
     }
 
-    /// Writes the table, syncs the pack and gives it its name; `None` if nothing was put here.
+    /// Writes the table and gives the pack its name; `None` if nothing was put here.
     ///
-    /// The sync is before the name: after a power cut a pack that can be seen is whole.
+    /// A pack of usual length is synced before it has its name: after a power cut, if it can be seen, it is whole.
     pub(crate) fn finish(self) -> Result<Option<Finished>, KeepFault> {
+        self.finish_synced(SYNCED_LEN_MAX)
+    }
+
+    /// The same, synced unless it is longer.
+    pub(crate) fn finish_synced(self, len_max: u64) -> Result<Option<Finished>, KeepFault> {
         let mut state = std::mem::take(&mut *self.state.lock().map_err(|_| self.poisoned())?);
         if state.file.is_none() {
             return Ok(None);
@@ -250,7 +257,7 @@ impl NewPack {
         trailer.digest(Digest::of_bytes(&table.0));
         self.append(&mut state, &trailer.0)?;
         self.flush(&mut state)?;
-        if let Some(file) = state.file.take() {
+        if let Some(file) = state.file.take().filter(|_| state.written <= len_max) {
             file.sync_data().map_err(|source| self.unwritten(source))?;
         }
         std::fs::rename(&self.temporary, &self.path).map_err(|source| KeepFault::write(&self.path, source))?;

@@ -53,7 +53,8 @@ pub(crate) fn put(
     exchange(parent, name, staging, staged, expected)
 }
 
-/// Swaps a staged file with what is in its place, and back if that is not what was seen there.
+/// Swaps what is staged with what is in its place, and back if that is not what was seen there. So a path is never
+/// without the one or the other.
 fn exchange(
     parent: &OwnedFd,
     name: &[u8],
@@ -65,18 +66,38 @@ fn exchange(
     match swap() {
         Ok(()) => {}
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-            if !is_expected(parent, name, expected)? {
-                return Ok(CLASH);
-            }
-            return rustix::fs::renameat(staging, staged, parent, name).map(|()| Placed::Done);
+            return match remove_expected(parent, name, expected)? {
+                Placed::Done => rustix::fs::renameat(staging, staged, parent, name).map(|()| Placed::Done),
+                clash => Ok(clash),
+            };
         }
         Err(why) => return Err(why),
     }
-    if is_expected(staging, staged, expected)? {
-        return Ok(Placed::Done);
+    let removed = remove_expected(staging, staged, expected)?;
+    if removed != Placed::Done {
+        swap()?;
     }
-    swap()?;
-    Ok(CLASH)
+    Ok(removed)
+}
+
+/// Removes what a walk saw under another name: a file or link that is still the same, or a directory that is empty.
+fn remove_expected(directory: &OwnedFd, name: &[u8], expected: &Stamp) -> Result<Placed, Errno> {
+    let stat = stat_name(directory.as_fd(), name)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+        if !is_expected(directory, name, expected)? {
+            return Ok(CLASH);
+        }
+        return rustix::fs::unlinkat(directory, name, AtFlags::empty()).map(|()| Placed::Done);
+    }
+    let found = Stamp::of(&stat);
+    if (found.device, found.inode) != (expected.device, expected.inode) {
+        return Ok(CLASH);
+    }
+    match rustix::fs::unlinkat(directory, name, AtFlags::REMOVEDIR) {
+        Ok(()) => Ok(Placed::Done),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Placed::Clashes(Clash::HoldsOthers)),
+        Err(why) => Err(why),
+    }
 }
 
 /// Takes a file or link out of its place; back if it is not what was seen there.
@@ -89,7 +110,7 @@ pub(crate) fn take_out(
 ) -> Result<Placed, Errno> {
     rustix::fs::renameat(parent, name, staging, out)?;
     if expected.is_some_and(|expected| is_expected(staging, out, expected) == Ok(true)) {
-        // Nobody waits for this: the staging directory goes as a whole.
+        // What stays goes with the directory.
         let _ = rustix::fs::unlinkat(staging, out, AtFlags::empty());
         return Ok(Placed::Done);
     }

@@ -4,14 +4,14 @@
 //! touched meanwhile, is a clash and stays as it is, unless the caller names it. What was never kept is neither brought
 //! back nor taken away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
 use crate::fault::KeepFault;
 use crate::limits::LeaveOut;
 use crate::log::{Snapshot, SnapshotId};
 use crate::named::{Lies, Named};
-use crate::node::{Kind, Node, Why};
+use crate::node::{Kind, Node, Tree, Why};
 use crate::project::{joined, shown, spelled, split};
 use crate::store::{Scope, Store};
 
@@ -158,7 +158,7 @@ impl Store {
             let fate = fate(&before, &now, clash);
             steps.push(Planned { path, before, now, fate });
         }
-        self.find_held(&mut steps)?;
+        self.find_held(&mut steps, now)?;
         self.add_missing(&mut steps, &since, before)?;
         Ok(steps)
     }
@@ -189,25 +189,52 @@ impl Store {
         Ok(())
     }
 
-    /// A directory can go only if all that it holds goes.
-    fn find_held(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+    /// A directory can go only if all that it holds now goes.
+    fn find_held(&self, steps: &mut [Planned], now: &Snapshot) -> Result<(), KeepFault> {
         let is_gone = |step: &Planned| step.fate == Fate::Restored && step.before.is_none();
         let mut gone: BTreeSet<Vec<u8>> =
             steps.iter().filter(|step| is_gone(step)).map(|step| step.path.clone()).collect();
+        let mut trees = Trees { store: self, read: HashMap::from([(Vec::new(), self.names_of(&self.root(now)?)?)]) };
         // From the leaves up: a directory that stays holds its parent.
         for step in steps.iter_mut().rev() {
-            let is_directory_after = step.before.as_ref().is_some_and(Node::is_directory);
-            let Some(Node { kind: Kind::Directory { tree }, .. }) = &step.now else { continue };
-            if step.fate != Fate::Restored || is_directory_after {
+            let stays_directory = step.before.as_ref().is_some_and(Node::is_directory);
+            let is_directory = step.now.as_ref().is_some_and(Node::is_directory);
+            if step.fate != Fate::Restored || stays_directory || !is_directory {
                 continue;
             }
-            let names = self.objects.tree(*tree)?;
+            let names = trees.names(&step.path)?;
             if names.iter().any(|(name, _)| !gone.contains(&joined(&step.path, name))) {
                 step.fate = Fate::Clash(Clash::HoldsOthers);
                 gone.remove(&step.path);
             }
         }
         Ok(())
+    }
+
+    fn names_of(&self, node: &Node) -> Result<Tree, KeepFault> {
+        match node.kind {
+            Kind::Directory { tree } => self.objects.tree(tree),
+            Kind::File { .. } | Kind::Link { .. } | Kind::LeftOut { .. } => Ok(Tree::new()),
+        }
+    }
+}
+
+/// Directories of one snapshot, each read once.
+struct Trees<'a> {
+    store: &'a Store,
+    read: HashMap<Vec<u8>, Tree>,
+}
+
+impl Trees<'_> {
+    /// The names in a directory; none if there is no such directory.
+    fn names(&mut self, path: &[u8]) -> Result<&Tree, KeepFault> {
+        if !self.read.contains_key(path) {
+            let (directory, name) = split(path);
+            let node = self.names(directory)?.iter().find(|(known, _)| known == name).map(|(_, node)| node.clone());
+            let names = node.map_or(Ok(Tree::new()), |node| self.store.names_of(&node))?;
+            self.read.insert(path.to_vec(), names);
+        }
+        Ok(self.read.entry(path.to_vec()).or_default())
     }
 }
 

@@ -237,7 +237,7 @@ impl Store {
                 gone.push(*number);
             }
         }
-        if let Some(finished) = new.finish()? {
+        if let Some(finished) = new.finish_synced(u64::MAX)? {
             self.objects.add(finished);
         }
         let synced = File::open(&directory).and_then(|opened| opened.sync_all());

@@ -11,8 +11,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
-use rustix::fs::{AtFlags, Mode};
+use rustix::fs::AtFlags;
 use rustix::io::Errno;
 
 use crate::fault::KeepFault;
@@ -29,6 +30,9 @@ use crate::visit::is_git_object;
 
 /// How the name of the directory begins in which files are made before they are put in place.
 pub(crate) const STAGING: &[u8] = b".interlock-undo-";
+
+/// How many threads put files in their places.
+const THREADS: usize = 2;
 
 /// What an undo did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,40 +94,34 @@ struct Applying<'a> {
     store: &'a Store,
     staging: &'a Staging,
     /// Directories whose permissions were widened for a while, and what they go back to.
-    widened: BTreeMap<Vec<u8>, u32>,
+    widened: Mutex<BTreeMap<Vec<u8>, u32>>,
 }
 
 impl<'a> Applying<'a> {
     fn new(store: &'a Store, staging: &'a Staging) -> Applying<'a> {
-        Applying { store, staging, widened: BTreeMap::new() }
+        Applying { store, staging, widened: Mutex::default() }
     }
 
-    fn apply(mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+    fn apply(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
         let cleared = self.clear(steps);
         let placed = cleared.and_then(|()| self.place_all(steps));
         let set = self.set_directories(steps);
         placed.and(set)
     }
 
-    /// Takes away what is not to be there, or is something of another kind; the deepest first.
-    fn clear(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+    /// Takes away what is not to be there; the deepest first.
+    fn clear(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let mut last = None;
         for (at, step) in steps.iter_mut().enumerate().rev() {
-            let (is_restored, Some(now)) = (step.fate == Fate::Restored, &step.now) else { continue };
-            let is_directory = step.before.as_ref().is_some_and(Node::is_directory);
-            let has_to_go = step.before.is_none() || now.is_directory() != is_directory;
-            if !is_restored || !has_to_go {
-                continue;
-            }
+            let (Fate::Restored, None, Some(now)) = (step.fate, &step.before, &step.now) else { continue };
             let (directory, name) = split(&step.path);
-            let was_directory = now.is_directory();
             let expected = self.store.last_stamp(&step.path);
             let out = format!("out-{at}");
-            let staging = self.staging.descriptor();
-            let cleared = self.in_directory(directory, |parent| {
-                if was_directory {
+            let cleared = self.in_directory(directory, &mut last, |parent| {
+                if now.is_directory() {
                     rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).map(|()| Placed::Done)
                 } else {
-                    place::take_out(parent, name, staging, out.as_bytes(), expected.as_ref())
+                    place::take_out(parent, name, self.staging.descriptor(), out.as_bytes(), expected.as_ref())
                 }
             });
             settle(step, cleared, &self.store.project)?;
@@ -131,69 +129,88 @@ impl<'a> Applying<'a> {
         Ok(())
     }
 
-    /// Puts everything in its place that is to be there; directories before what lies in them.
-    fn place_all(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+    /// Puts the directories that are to be there in their places, the highest first, and then every file and link.
+    fn place_all(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        self.place_some(steps, 0, true)?;
+        let share = steps.len().div_ceil(THREADS).max(1);
+        let failed = || Err(KeepFault::write(self.store.project.path(), std::io::Error::other("a thread failed")));
+        std::thread::scope(|scope| {
+            let shares = steps.chunks_mut(share).enumerate();
+            let threads: Vec<_> = shares
+                .map(|(at, steps)| scope.spawn(move || self.place_some(steps, at.saturating_mul(share), false)))
+                .collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| failed()))
+        })
+    }
+
+    /// Puts directories, or else files and links, in their places. The first of these steps is the step `first` of all.
+    fn place_some(&self, steps: &mut [Planned], first: usize, are_directories: bool) -> Result<(), KeepFault> {
+        let mut last = None;
         for (at, step) in steps.iter_mut().enumerate() {
             let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
-            if step.path.is_empty() {
+            let stays = before.is_directory() && step.now.as_ref().is_some_and(Node::is_directory);
+            if before.is_directory() != are_directories || stays {
                 continue;
             }
             let (directory, name) = split(&step.path);
-            let is_there = step.now.as_ref().is_some_and(|now| now.is_directory() == before.is_directory());
-            let expected = self.store.last_stamp(&step.path).filter(|_| is_there);
-            let staging = self.staging.descriptor();
-            let in_place = !is_git_object(&step.path);
-            let placed = if before.is_directory() {
-                self.in_directory(directory, |parent| match is_there {
-                    true => Ok(Placed::Done),
-                    false => rustix::fs::mkdirat(parent, name, Mode::RWXU).map(|()| Placed::Done),
-                })
-            } else {
-                let staged = Staging::name_of(at);
-                self.in_directory(directory, |parent| {
-                    place::put(parent, name, staging, staged.as_bytes(), expected.as_ref(), in_place)
-                })
-            };
+            let expected = self.store.last_stamp(&step.path).filter(|_| step.now.is_some());
+            let staged = Staging::name_of(first.saturating_add(at));
+            let placed = self.in_directory(directory, &mut last, |parent| {
+                let (staging, in_place) = (self.staging.descriptor(), !is_git_object(&step.path));
+                place::put(parent, name, staging, staged.as_bytes(), expected.as_ref(), in_place)
+            });
             settle(step, placed, &self.store.project)?;
         }
         Ok(())
     }
 
     /// Sets permissions and attributes of directories, the deepest first: one that is closed can no longer be entered.
-    fn set_directories(&mut self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+    fn set_directories(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
         let project = &self.store.project;
+        let mut widened = self.widened.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         for step in steps.iter_mut().rev() {
             let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
             if !before.is_directory() {
                 continue;
             }
-            self.widened.remove(&step.path);
+            widened.remove(&step.path);
             let set = project.open_directory(&step.path).and_then(|directory| place::set(&directory, before));
             settle(step, set.map(|()| Placed::Done), project)?;
         }
-        for (path, mode) in self.widened.iter().rev() {
+        for (path, mode) in widened.iter().rev() {
             let narrowed = project.open_directory(path).and_then(|opened| rustix::fs::fchmod(opened, mode_of(*mode)));
             narrowed.map_err(|why| KeepFault::write(project.path_of(path), why))?;
         }
         Ok(())
     }
 
-    /// Does something in a directory. If its permissions forbid that, they are widened until the end.
-    fn in_directory(&mut self, path: &[u8], act: impl Fn(&OwnedFd) -> Result<Placed, Errno>) -> Result<Placed, Errno> {
-        let opened = match self.store.project.open_directory(path) {
-            // It was taken away, or is something else by now.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Placed::Clashes(Clash::ChangedSince)),
-            other => other?,
+    /// Does something in a directory, which may be the last one that was open. If its permissions forbid that, they are
+    /// widened until the end.
+    fn in_directory(
+        &self,
+        path: &[u8],
+        last: &mut Option<(Vec<u8>, OwnedFd)>,
+        act: impl Fn(&OwnedFd) -> Result<Placed, Errno>,
+    ) -> Result<Placed, Errno> {
+        let opened = match last.take().filter(|(known, _)| known == path) {
+            Some((_, opened)) => opened,
+            None => match self.store.project.open_directory(path) {
+                // It was taken away, or is something else by now.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Placed::Clashes(Clash::ChangedSince)),
+                other => other?,
+            },
         };
-        match act(&opened) {
-            Err(Errno::ACCESS | Errno::PERM) => {
-                let mode = Stamp::of(&rustix::fs::fstat(&opened)?).mode & 0o7777;
-                rustix::fs::fchmod(&opened, mode_of(mode | 0o700))?;
-                self.widened.entry(path.to_vec()).or_insert(mode);
-                act(&opened)
+        let mut done = act(&opened);
+        if let Err(Errno::ACCESS | Errno::PERM) = done {
+            let mode = Stamp::of(&rustix::fs::fstat(&opened)?).mode & 0o7777;
+            rustix::fs::fchmod(&opened, mode_of(mode | 0o700))?;
+            if let Ok(mut widened) = self.widened.lock() {
+                widened.entry(path.to_vec()).or_insert(mode);
             }
-            other => other,
+            done = act(&opened);
         }
+        *last = Some((path.to_vec(), opened));
+        done
     }
 }
 

@@ -16,6 +16,7 @@ use crate::node::{Content, Kind, Node};
 use crate::objects::Objects;
 use crate::place;
 use crate::plan::{Fate, Planned};
+use crate::project::DIRECTORY;
 use crate::restore::STAGING;
 use crate::store::Store;
 
@@ -43,7 +44,10 @@ impl Staging {
             .iter()
             .enumerate()
             .filter(|(_, step)| step.fate == Fate::Restored)
-            .filter_map(|(at, step)| Some((at, step.before.as_ref()?)))
+            .filter_map(|(at, step)| Some((at, step.before.as_ref()?, step.now.as_ref())))
+            // A directory that is there stays, and only its permissions may change.
+            .filter(|(_, before, now)| !(before.is_directory() && now.is_some_and(Node::is_directory)))
+            .map(|(at, before, _)| (at, before))
             .collect();
         let filled = staging.fill_by_threads(&store.objects, &wanted);
         match filled {
@@ -89,8 +93,14 @@ impl Staging {
         match &node.kind {
             Kind::File { size, content } => self.make_file(objects, name, node, *size, *content),
             Kind::Link { target } => rustix::fs::symlinkat(&**target, &self.descriptor, name).map_err(unwritten),
-            // Directories are made in their place.
-            Kind::Directory { .. } | Kind::LeftOut { .. } => Ok(()),
+            Kind::Directory { .. } => {
+                // One that its owner may not write could be neither moved nor filled; that bit is taken away at the end.
+                let open = Node { mode: node.mode | 0o700, ..node.clone() };
+                rustix::fs::mkdirat(&self.descriptor, name, Mode::RWXU).map_err(unwritten)?;
+                let made = rustix::fs::openat(&self.descriptor, name, DIRECTORY, Mode::empty()).map_err(unwritten)?;
+                place::set(made, &open).map_err(unwritten)
+            }
+            Kind::LeftOut { .. } => Ok(()),
         }
     }
 
