@@ -1,6 +1,6 @@
 //! What it costs to keep a tree, of `cp -r` of the same tree; and to bring files back, of copying them.
 //!
-//!     cargo bench --bench keep [-- --runs N] [small] [large] [many]
+//!     cargo bench --bench keep [-- --runs N] [--in DIRECTORY] [small] [large] [many]
 //!
 //! What is compared takes turns, and a ratio is the median of those of all turns. Every keep opens the store anew, so it
 //! reads from disk what the last walk saw, as a command would; a daemon has that in memory.
@@ -27,10 +27,8 @@ struct Ground {
 impl Ground {
     fn new(files: usize, bytes: usize) -> Ground {
         // Not among temporary files, which may be in memory: trees are on disks.
-        let base = tempfile::Builder::new()
-            .prefix("keep-bench-")
-            .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
-            .expect("a directory");
+        let place = after("--in").unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").to_owned());
+        let base = tempfile::Builder::new().prefix("keep-bench-").tempdir_in(place).expect("a directory");
         let project = base.path().join("project");
         for number in 0..files {
             let path = project.join(name(number));
@@ -70,6 +68,11 @@ impl Ground {
         fs::remove_dir_all(copied).expect("removed");
         took
     }
+}
+
+/// The word after another one of the command line.
+fn after(word: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != word).nth(1)
 }
 
 fn name(number: usize) -> PathBuf {
@@ -187,8 +190,7 @@ fn main() {
             arguments.iter().skip(1).filter(|word| ["small", "large", "many"].contains(&word.as_str())).collect();
         named.is_empty() || named.iter().any(|word| *word == which)
     };
-    let runs = arguments.iter().skip_while(|word| *word != "--runs").nth(1);
-    let runs = runs.map_or(11, |runs| runs.parse().expect("a number"));
+    let runs = after("--runs").map_or(11, |runs| runs.parse().expect("a number"));
     if is_wanted("small") {
         let ground = Ground::new(10_000, 2_000);
         first_time(&ground, "keep-first", "10,000 files, first time", runs);

@@ -50,6 +50,9 @@ pub(crate) fn put(
     if in_place && now.st_nlink > 1 && is_file(&now) && is_file(&wanted) {
         return write_in_place(parent, name, staging, staged, expected);
     }
+    if !is_untouched(&now, expected) {
+        return Ok(CLASH);
+    }
     exchange(parent, name, staging, staged, expected)
 }
 
@@ -108,6 +111,9 @@ pub(crate) fn take_out(
     out: &[u8],
     expected: Option<&Stamp>,
 ) -> Result<Placed, Errno> {
+    if !expected.is_some_and(|expected| stat_name(parent.as_fd(), name).is_ok_and(|now| is_untouched(&now, expected))) {
+        return Ok(CLASH);
+    }
     rustix::fs::renameat(parent, name, staging, out)?;
     if expected.is_some_and(|expected| is_expected(staging, out, expected) == Ok(true)) {
         // What stays goes with the directory.
@@ -119,6 +125,14 @@ pub(crate) fn take_out(
         other => other?,
     }
     Ok(CLASH)
+}
+
+/// Whether nobody touched a file or link since a walk saw it, its attributes included. A directory changes with what lies in
+/// it, and a file with other names when one of those goes.
+fn is_untouched(now: &Stat, expected: &Stamp) -> bool {
+    let (found, is_directory) = (Stamp::of(now), FileType::from_raw_mode(now.st_mode) == FileType::Directory);
+    let is_alike = Stamp { ctime_ns: expected.ctime_ns, ..found } == *expected;
+    is_directory || found == *expected || (now.st_nlink > 1 && is_alike)
 }
 
 /// Whether a name still stands for what a walk saw there. A rename changes the change time, so that is not asked.

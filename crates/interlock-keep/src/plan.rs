@@ -101,6 +101,7 @@ impl Store {
             .into_iter()
             .map(|step| Step { path: shown(&step.path), before: step.before, now: step.now, fate: step.fate })
             .collect();
+        self.planned = Some(now.id.clone());
         Ok(Plan { undo: undo.clone(), now: now.id, steps })
     }
 

@@ -19,11 +19,11 @@ use rustix::io::Errno;
 use crate::fault::KeepFault;
 use crate::index::Stamp;
 use crate::limits::LeaveOut;
-use crate::log::SnapshotId;
+use crate::log::{Snapshot, SnapshotId};
 use crate::node::Node;
 use crate::place::{self, Placed};
 use crate::plan::{Clash, Fate, Plan, Planned};
-use crate::project::{Project, mode_of, shown, split};
+use crate::project::{Project, mode_of, shown, spelled, split};
 use crate::stage::Staging;
 use crate::store::Store;
 use crate::visit::is_git_object;
@@ -50,16 +50,10 @@ impl Store {
     pub fn carry_out(&mut self, plan: &Plan, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Undone, KeepFault> {
         let _lock = self.lock()?;
         remove_leftovers(&self.project)?;
-        let (kept, mut steps) = self.plan_locked(&plan.undo, leave_out, now_ms)?;
-        let planned: HashMap<_, _> = plan.steps.iter().map(|step| (step.path.as_path(), step)).collect();
-        for step in steps.iter_mut().filter(|step| step.fate == Fate::Restored) {
-            let is_as_planned = planned
-                .get(shown(&step.path).as_path())
-                .is_some_and(|planned| planned.fate == Fate::Restored && planned.now == step.now);
-            if !is_as_planned {
-                step.fate = Fate::Clash(Clash::ChangedSince);
-            }
-        }
+        let (kept, mut steps) = match self.steps_as_planned(plan)? {
+            Some(planned) => planned,
+            None => self.plan_again(plan, leave_out, now_ms)?,
+        };
         if steps.iter().any(|step| step.fate == Fate::Restored) {
             let staging = Staging::fill(self, &kept.id, &steps)?;
             let done = Applying::new(self, &staging).apply(&mut steps);
@@ -70,6 +64,45 @@ impl Store {
         let after = self.keep_locked(&scope, leave_out, now_ms)?;
         let paths = steps.into_iter().map(|step| (shown(&step.path), step.fate)).collect();
         Ok(Undone { kept: kept.id, after: after.id, paths })
+    }
+}
+
+impl Store {
+    /// The steps of a plan, if this store made it and has not looked at the tree since: then what the plan saw is what
+    /// every path is held against before it is touched, and the snapshot of the plan is the one before the undo.
+    fn steps_as_planned(&mut self, plan: &Plan) -> Result<Option<(Snapshot, Vec<Planned>)>, KeepFault> {
+        self.objects.refresh()?;
+        if self.planned.take().as_ref() != Some(&plan.now) {
+            return Ok(None);
+        }
+        self.project.check_in_place()?;
+        // Another process may have dropped it.
+        let Ok(kept) = self.find(&plan.now) else { return Ok(None) };
+        let steps = plan.steps.iter().map(|step| {
+            let (before, now) = (step.before.clone(), step.now.clone());
+            Ok(Planned { path: spelled(&step.path)?, before, now, fate: step.fate })
+        });
+        Ok(Some((kept, steps.collect::<Result<_, KeepFault>>()?)))
+    }
+
+    /// Makes the plan once more; what is not as it was planned is a clash.
+    fn plan_again(
+        &mut self,
+        plan: &Plan,
+        leave_out: LeaveOut<'_>,
+        now_ms: u64,
+    ) -> Result<(Snapshot, Vec<Planned>), KeepFault> {
+        let (kept, mut steps) = self.plan_locked(&plan.undo, leave_out, now_ms)?;
+        let planned: HashMap<_, _> = plan.steps.iter().map(|step| (step.path.as_path(), step)).collect();
+        for step in steps.iter_mut().filter(|step| step.fate == Fate::Restored) {
+            let is_as_planned = planned
+                .get(shown(&step.path).as_path())
+                .is_some_and(|planned| planned.fate == Fate::Restored && planned.now == step.now);
+            if !is_as_planned {
+                step.fate = Fate::Clash(Clash::ChangedSince);
+            }
+        }
+        Ok((kept, steps))
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Store {
     seen: Option<(Seen, StandsOn)>,
     /// What a walk to named paths saw, if that was the last one.
     partly_seen: Option<Seen>,
+    /// The snapshot of the last plan, if that was the last walk.
+    pub(crate) planned: Option<SnapshotId>,
 }
 
 /// What a snapshot says about a path: whether it can be brought back.
@@ -82,7 +84,7 @@ impl Store {
             write_whole(&name, project.path().as_os_str().as_encoded_bytes())?;
         }
         let (objects, log) = (Objects::new(&directory), Log::new(&directory));
-        Ok(Store { directory, project, limits, objects, log, seen: None, partly_seen: None })
+        Ok(Store { directory, project, limits, objects, log, seen: None, partly_seen: None, planned: None })
     }
 
     /// The name of the directory that holds the kept trees of a project.
@@ -108,6 +110,7 @@ impl Store {
         now_ms: u64,
     ) -> Result<Snapshot, KeepFault> {
         self.project.check_in_place()?;
+        self.planned = None;
         let named = match scope {
             Scope::All => None,
             Scope::Paths(paths) => Some(Named::new(paths.iter().map(|path| spelled(path)).collect::<Result<_, _>>()?)),

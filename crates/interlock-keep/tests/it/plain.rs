@@ -157,6 +157,33 @@ fn a_person_who_edits_after_the_plan_loses_nothing() {
 }
 
 #[test]
+fn an_attribute_that_a_person_sets_after_the_plan_is_not_lost() {
+    for reopen in [false, true] {
+        let mut world = furnished();
+        let before = world.keep();
+        world.shell("echo agent > src/main.rs; echo agent > made");
+        let after = world.keep();
+        let plan = world.store.plan(&undo(&before, &after, &[]), LEAVE_OUT, 5).expect("a plan");
+        for path in ["src/main.rs", "made"] {
+            set_xattr(&world.path(path), "user.mine", "x");
+        }
+        let mut store = if reopen {
+            world.reopened()
+        } else {
+            {
+                let other = world.reopened();
+                std::mem::replace(&mut world.store, other)
+            }
+        };
+        let undone = store.carry_out(&plan, LEAVE_OUT, 6).expect("carried out");
+        for path in ["src/main.rs", "made"] {
+            assert_eq!(fate(&undone, path), Some(Fate::Clash(Clash::ChangedSince)), "{path}");
+            assert_eq!(world.read(path), "agent\n");
+        }
+    }
+}
+
+#[test]
 fn a_named_path_comes_back_with_the_directories_it_lay_in() {
     let mut world = furnished();
     let looked = world.tree();

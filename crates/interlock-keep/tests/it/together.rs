@@ -54,7 +54,7 @@ fn keepers_undoers_and_pruners_never_damage_the_store() {
     });
     let mut store = world.reopened();
     let snapshots = store.snapshots().expect("snapshots");
-    assert_eq!(snapshots.len(), 3 * 12 * 5);
+    assert_eq!(snapshots.len(), 3 * 12 * 4);
     let pruned = store.prune(&Bounds { age_ms_max: u64::MAX, bytes_max: u64::MAX }, &[], 1_000).expect("pruned");
     assert_eq!(pruned.damaged, []);
     for pair in snapshots.windows(2) {
