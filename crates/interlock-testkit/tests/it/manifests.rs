@@ -7,8 +7,8 @@ use interlock_testkit::repository;
 use toml::Table;
 
 /// What each crate of ours may depend on, of ours. `cli → {http, mcp}`, `http → {runtime, hosts}`,
-/// `runtime → {verifiers, workflow, core}`, `{mcp, hosts, verifiers, wire, workflow, runner} → core`; `wire` is what http and cli share; the testkit stands beside them.
-const ARROWS: [(&str, &[&str]); 11] = [
+/// `runtime → {verifiers, workflow, core}`, `{mcp, hosts, verifiers, wire, workflow, runner, keep} → core`; `wire` is what http and cli share; the testkit stands beside them.
+const ARROWS: [(&str, &[&str]); 12] = [
     ("interlock-core", &[]),
     ("interlock-wire", &["interlock-core"]),
     ("interlock-workflow", &["interlock-core"]),
@@ -21,6 +21,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ),
     ("interlock-mcp", &["interlock-core"]),
     ("interlock-runner", &["interlock-core"]),
+    ("interlock-keep", &["interlock-core"]),
     (
         "interlock-cli",
         &[

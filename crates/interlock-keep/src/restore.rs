@@ -1,0 +1,268 @@
+//! Carrying out an undo.
+//!
+//! First everything that will be needed is made in a directory of its own inside the project, from objects that are
+//! checked on the way: a store that is damaged is found before anything of the project is touched. Then what has to go is
+//! taken away, what has to come is put in its place by a rename, and permissions of directories are set last. What is
+//! displaced is looked at once more: if it is not what the snapshot before the undo holds, it goes back and is a clash.
+//!
+//! A process that dies leaves each path as it was or as it will be, and the directory of its own, which the next undo
+//! removes; then the undo can be done again.
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+
+use crate::fault::KeepFault;
+use crate::index::Stamp;
+use crate::limits::LeaveOut;
+use crate::log::{Snapshot, SnapshotId};
+use crate::node::Node;
+use crate::place::{self, Placed};
+use crate::plan::{Clash, Fate, Plan, Planned};
+use crate::project::{Project, mode_of, shown, spelled, split};
+use crate::stage::Staging;
+use crate::store::Store;
+use crate::visit::is_git_object;
+
+/// How the name of the directory begins in which files are made before they are put in place.
+pub(crate) const STAGING: &[u8] = b".interlock-undo-";
+
+/// How many threads put files in their places.
+const THREADS: usize = 2;
+
+/// What an undo did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undone {
+    /// The tree before the undo: by it the undo can be undone.
+    pub kept: SnapshotId,
+    /// The tree after it.
+    pub after: SnapshotId,
+    /// What became of each path, in order.
+    pub paths: Vec<(PathBuf, Fate)>,
+}
+
+impl Store {
+    /// Does what a plan says. What changed since the plan was made is a clash and stays.
+    pub fn carry_out(&mut self, plan: &Plan, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Undone, KeepFault> {
+        let _lock = self.lock()?;
+        remove_leftovers(&self.project)?;
+        let (kept, mut steps) = match self.steps_as_planned(plan)? {
+            Some(planned) => planned,
+            None => self.plan_again(plan, leave_out, now_ms)?,
+        };
+        if steps.iter().any(|step| step.fate == Fate::Restored) {
+            let staging = Staging::fill(self, &kept.id, &steps)?;
+            let done = Applying::new(self, &staging).apply(&mut steps);
+            staging.remove()?;
+            done?;
+        }
+        let scope = self.scope_of(&kept)?;
+        let after = self.keep_locked(&scope, leave_out, now_ms)?;
+        let paths = steps.into_iter().map(|step| (shown(&step.path), step.fate)).collect();
+        Ok(Undone { kept: kept.id, after: after.id, paths })
+    }
+}
+
+impl Store {
+    /// The steps of a plan, if this store made it and has not looked at the tree since: then what the plan saw is what
+    /// every path is held against before it is touched, and the snapshot of the plan is the one before the undo.
+    fn steps_as_planned(&mut self, plan: &Plan) -> Result<Option<(Snapshot, Vec<Planned>)>, KeepFault> {
+        self.objects.refresh()?;
+        if self.planned.take().as_ref() != Some(&plan.now) {
+            return Ok(None);
+        }
+        self.project.check_in_place()?;
+        // Another process may have dropped it.
+        let Ok(kept) = self.find(&plan.now) else { return Ok(None) };
+        let steps = plan.steps.iter().map(|step| {
+            let (before, now) = (step.before.clone(), step.now.clone());
+            Ok(Planned { path: spelled(&step.path)?, before, now, fate: step.fate })
+        });
+        Ok(Some((kept, steps.collect::<Result<_, KeepFault>>()?)))
+    }
+
+    /// Makes the plan once more; what is not as it was planned is a clash.
+    fn plan_again(
+        &mut self,
+        plan: &Plan,
+        leave_out: LeaveOut<'_>,
+        now_ms: u64,
+    ) -> Result<(Snapshot, Vec<Planned>), KeepFault> {
+        let (kept, mut steps) = self.plan_locked(&plan.undo, leave_out, now_ms)?;
+        let planned: HashMap<_, _> = plan.steps.iter().map(|step| (step.path.as_path(), step)).collect();
+        for step in steps.iter_mut().filter(|step| step.fate == Fate::Restored) {
+            let is_as_planned = planned
+                .get(shown(&step.path).as_path())
+                .is_some_and(|planned| planned.fate == Fate::Restored && planned.now == step.now);
+            if !is_as_planned {
+                step.fate = Fate::Clash(Clash::ChangedSince);
+            }
+        }
+        Ok((kept, steps))
+    }
+}
+
+/// Removes what an undo that was cut short has left. What it displaced is kept: the snapshot was made before.
+fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
+    let root = project.open_directory(b"").map_err(|why| KeepFault::read(project.path(), why))?;
+    let entries = rustix::fs::Dir::read_from(&root).map_err(|why| KeepFault::read(project.path(), why))?;
+    for entry in entries {
+        let entry = entry.map_err(|why| KeepFault::read(project.path(), why))?;
+        let name = entry.file_name().to_bytes();
+        if name.starts_with(STAGING) {
+            let path = project.path_of(name);
+            // Follows no link, whoever replaces what while it runs.
+            std::fs::remove_dir_all(&path).map_err(|source| KeepFault::write(&path, source))?;
+        }
+    }
+    Ok(())
+}
+
+/// An undo that is being carried out.
+struct Applying<'a> {
+    store: &'a Store,
+    staging: &'a Staging,
+    /// Directories whose permissions were widened for a while, and what they go back to.
+    widened: Mutex<BTreeMap<Vec<u8>, u32>>,
+}
+
+impl<'a> Applying<'a> {
+    fn new(store: &'a Store, staging: &'a Staging) -> Applying<'a> {
+        Applying { store, staging, widened: Mutex::default() }
+    }
+
+    fn apply(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let cleared = self.clear(steps);
+        let placed = cleared.and_then(|()| self.place_all(steps));
+        let set = self.set_directories(steps);
+        placed.and(set)
+    }
+
+    /// Takes away what is not to be there; the deepest first.
+    fn clear(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let mut last = None;
+        for (at, step) in steps.iter_mut().enumerate().rev() {
+            let (Fate::Restored, None, Some(now)) = (step.fate, &step.before, &step.now) else { continue };
+            let (directory, name) = split(&step.path);
+            let expected = self.store.last_stamp(&step.path);
+            let out = format!("out-{at}");
+            let cleared = self.in_directory(directory, &mut last, |parent| {
+                if now.is_directory() {
+                    rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR).map(|()| Placed::Done)
+                } else {
+                    place::take_out(parent, name, self.staging.descriptor(), out.as_bytes(), expected.as_ref())
+                }
+            });
+            settle(step, cleared, &self.store.project)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the directories that are to be there in their places, the highest first, and then every file and link.
+    fn place_all(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        self.place_some(steps, 0, true)?;
+        let share = steps.len().div_ceil(THREADS).max(1);
+        let failed = || Err(KeepFault::write(self.store.project.path(), std::io::Error::other("a thread failed")));
+        std::thread::scope(|scope| {
+            let shares = steps.chunks_mut(share).enumerate();
+            let threads: Vec<_> = shares
+                .map(|(at, steps)| scope.spawn(move || self.place_some(steps, at.saturating_mul(share), false)))
+                .collect();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| failed()))
+        })
+    }
+
+    /// Puts directories, or else files and links, in their places. The first of these steps is the step `first` of all.
+    fn place_some(&self, steps: &mut [Planned], first: usize, are_directories: bool) -> Result<(), KeepFault> {
+        let mut last = None;
+        for (at, step) in steps.iter_mut().enumerate() {
+            let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
+            let stays = before.is_directory() && step.now.as_ref().is_some_and(Node::is_directory);
+            if before.is_directory() != are_directories || stays {
+                continue;
+            }
+            let (directory, name) = split(&step.path);
+            let expected = self.store.last_stamp(&step.path).filter(|_| step.now.is_some());
+            let staged = Staging::name_of(first.saturating_add(at));
+            let placed = self.in_directory(directory, &mut last, |parent| {
+                let (staging, in_place) = (self.staging.descriptor(), !is_git_object(&step.path));
+                place::put(parent, name, staging, staged.as_bytes(), expected.as_ref(), in_place)
+            });
+            settle(step, placed, &self.store.project)?;
+        }
+        Ok(())
+    }
+
+    /// Sets permissions and attributes of directories, the deepest first: one that is closed can no longer be entered.
+    fn set_directories(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
+        let project = &self.store.project;
+        let mut widened = self.widened.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for step in steps.iter_mut().rev() {
+            let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
+            if !before.is_directory() {
+                continue;
+            }
+            widened.remove(&step.path);
+            let set = project.open_directory(&step.path).and_then(|directory| place::set(&directory, before));
+            settle(step, set.map(|()| Placed::Done), project)?;
+        }
+        for (path, mode) in widened.iter().rev() {
+            let narrowed = project.open_directory(path).and_then(|opened| rustix::fs::fchmod(opened, mode_of(*mode)));
+            narrowed.map_err(|why| KeepFault::write(project.path_of(path), why))?;
+        }
+        Ok(())
+    }
+
+    /// Does something in a directory, which may be the last one that was open. If its permissions forbid that, they are
+    /// widened until the end.
+    fn in_directory(
+        &self,
+        path: &[u8],
+        last: &mut Option<(Vec<u8>, OwnedFd)>,
+        act: impl Fn(&OwnedFd) -> Result<Placed, Errno>,
+    ) -> Result<Placed, Errno> {
+        let opened = match last.take().filter(|(known, _)| known == path) {
+            Some((_, opened)) => opened,
+            None => match self.store.project.open_directory(path) {
+                // It was taken away, or is something else by now.
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Placed::Clashes(Clash::ChangedSince)),
+                other => other?,
+            },
+        };
+        let mut done = act(&opened);
+        if let Err(Errno::ACCESS | Errno::PERM) = done {
+            let mode = Stamp::of(&rustix::fs::fstat(&opened)?).mode & 0o7777;
+            rustix::fs::fchmod(&opened, mode_of(mode | 0o700))?;
+            if let Ok(mut widened) = self.widened.lock() {
+                widened.entry(path.to_vec()).or_insert(mode);
+            }
+            done = act(&opened);
+        }
+        *last = Some((path.to_vec(), opened));
+        done
+    }
+}
+
+/// Notes what came of a step; whatever the system refuses for no reason of the path's own ends the undo.
+fn settle(step: &mut Planned, placed: Result<Placed, Errno>, project: &Project) -> Result<(), KeepFault> {
+    match placed {
+        Ok(Placed::Done) => Ok(()),
+        Ok(Placed::Clashes(clash)) => {
+            step.fate = Fate::Clash(clash);
+            Ok(())
+        }
+        Err(Errno::NOTEMPTY) => {
+            step.fate = Fate::Clash(Clash::HoldsOthers);
+            Ok(())
+        }
+        Err(Errno::NOENT | Errno::EXIST | Errno::NOTDIR | Errno::ISDIR) => {
+            step.fate = Fate::Clash(Clash::ChangedSince);
+            Ok(())
+        }
+        Err(why) => Err(KeepFault::write(project.path_of(&step.path), why)),
+    }
+}

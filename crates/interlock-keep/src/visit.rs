@@ -1,0 +1,210 @@
+//! One name of a directory: what it is, whether it is kept, and its bytes if they are not known yet.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{FileType, Stat};
+use rustix::io::Errno;
+
+use crate::content::{self, PIECE_LEN, Read};
+use crate::fault::KeepFault;
+use crate::index::{SeenName, Stamp};
+use crate::node::{Content, Kind, Node, Why};
+use crate::project::{joined, open_file, stat_name};
+use crate::restore::STAGING;
+use crate::walk::{Ground, Opened};
+use crate::xattrs::{self, Xattrs};
+
+/// A file that changes while it is read is read again, so often at most.
+const READS_MAX: u32 = 3;
+
+/// What came of a name.
+pub(crate) enum Visited {
+    /// It is gone by now.
+    Gone,
+    /// It is a large file that has to be read, which is work of its own.
+    Large(Box<[u8]>),
+    /// What it is, and whether that was not known before.
+    Seen { name: SeenName, is_new: bool },
+}
+
+/// Looks at a name, whose last stamp and node may be known.
+pub(crate) fn visit(
+    ground: &Ground<'_>,
+    thread: usize,
+    opened: &Opened,
+    name: Box<[u8]>,
+    known: Option<&SeenName>,
+    is_large: bool,
+    buffer: &mut Vec<u8>,
+) -> Result<Visited, KeepFault> {
+    let stat = match stat_name(opened.descriptor.as_fd(), &name) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(Visited::Gone),
+        Err(_) => return Ok(seen(name, Stamp::of(&no_stat(ground)?), Node::left_out(Why::Unreadable, false), known)),
+    };
+    let stamp = Stamp::of(&stat);
+    let file_type = FileType::from_raw_mode(stat.st_mode);
+    let is_directory = file_type == FileType::Directory;
+    if let Some(why) = left_out(ground, opened, &name, &stat, is_directory) {
+        return Ok(seen(name, stamp, Node::left_out(why, is_directory), known));
+    }
+    let trusted = known.filter(|known| known.stamp == stamp && stamp.is_settled(ground.before.walk_ns));
+    if let Some(known) = trusted.filter(|known| !matches!(known.node.kind, Kind::LeftOut { .. })) {
+        return Ok(Visited::Seen { name: SeenName { name, stamp, node: known.node.clone() }, is_new: false });
+    }
+    match file_type {
+        FileType::Directory => {
+            let tree = interlock_core::Digest::from_bytes([0; 32]);
+            let is_new = !known.is_some_and(|known| known.node.is_directory());
+            let node = node_of(&stat, Kind::Directory { tree }, Xattrs::new());
+            Ok(Visited::Seen { name: SeenName { name, stamp, node }, is_new })
+        }
+        FileType::Symlink => match rustix::fs::readlinkat(&opened.descriptor, &*name, Vec::new()) {
+            Ok(target) => {
+                let kind = Kind::Link { target: target.into_bytes() };
+                Ok(seen(name, stamp, node_of(&stat, kind, Xattrs::new()), known))
+            }
+            Err(Errno::NOENT | Errno::INVAL) => Ok(Visited::Gone),
+            Err(_) => Ok(seen(name, stamp, Node::left_out(Why::Unreadable, false), known)),
+        },
+        FileType::RegularFile => {
+            if !is_large && stamp.size > u64::try_from(PIECE_LEN).unwrap_or(u64::MAX) {
+                return Ok(Visited::Large(name));
+            }
+            visit_file(ground, thread, opened, name, known, buffer)
+        }
+        _ => Ok(seen(name, stamp, Node::left_out(Why::Special, false), known)),
+    }
+}
+
+/// Where nothing could be asked about a name, its directory answers for the device.
+fn no_stat(ground: &Ground<'_>) -> Result<Stat, KeepFault> {
+    ground.project.stat()
+}
+
+/// What was seen. It is new unless the same node was known.
+fn seen(name: Box<[u8]>, stamp: Stamp, node: Node, known: Option<&SeenName>) -> Visited {
+    let is_new = !known.is_some_and(|known| known.node == node && known.stamp.ctime_ns == stamp.ctime_ns);
+    Visited::Seen { name: SeenName { name, stamp, node }, is_new }
+}
+
+/// Why a name is left out before it is looked into.
+fn left_out(ground: &Ground<'_>, opened: &Opened, name: &[u8], stat: &Stat, is_directory: bool) -> Option<Why> {
+    let path = joined(&opened.path, name);
+    if is_directory {
+        let stamp = Stamp::of(stat);
+        let is_named = |name: &[u8]| ground.leave_out.regenerable.iter().any(|known| known.as_bytes() == name);
+        if (stamp.device, stamp.inode) == ground.store || (opened.path.is_empty() && name.starts_with(STAGING)) {
+            return Some(Why::Own);
+        }
+        if stamp.device != ground.device {
+            return Some(Why::OtherFileSystem);
+        }
+        if is_named(name) && !is_in_git(&path) {
+            return Some(Why::Regenerable);
+        }
+    }
+    (ground.leave_out.is_secret)(Path::new(OsStr::from_bytes(&path))).then_some(Why::Secret)
+}
+
+/// Whether a path lies in a repository's own directory: a branch may be called `target`.
+fn is_in_git(path: &[u8]) -> bool {
+    path.split(|byte| *byte == b'/').any(|name| name == b".git")
+}
+
+/// Whether a path lies among the objects of a repository, which git writes once and never changes.
+pub(crate) fn is_git_object(path: &[u8]) -> bool {
+    let mut names = path.split(|byte| *byte == b'/');
+    names.any(|name| name == b".git") && names.any(|name| name == b"objects")
+}
+
+/// Reads a file into the store.
+fn visit_file(
+    ground: &Ground<'_>,
+    thread: usize,
+    opened: &Opened,
+    name: Box<[u8]>,
+    known: Option<&SeenName>,
+    buffer: &mut Vec<u8>,
+) -> Result<Visited, KeepFault> {
+    let file = match open_file(opened.descriptor.as_fd(), &name) {
+        Ok(file) => file,
+        Err(Errno::NOENT) => return Ok(Visited::Gone),
+        Err(_) => return left_unreadable(opened, name, known),
+    };
+    let Ok(mut stat) = rustix::fs::fstat(&file) else { return left_unreadable(opened, name, known) };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::Special, false), known));
+    }
+    let path = joined(&opened.path, &name);
+    let is_large = Stamp::of(&stat).size > u64::try_from(PIECE_LEN).unwrap_or(u64::MAX);
+    if is_large && is_git_object(&path) {
+        let linked = ground.into.objects.linked();
+        if let Some(digest) = crate::linked::link(linked, thread, opened.descriptor.as_fd(), &name, &file) {
+            return stored(name, &file, |size| Kind::File { size, content: Content::Linked(digest) }, known);
+        }
+    }
+    if data_bytes(&stat) > ground.limits.file_bytes_max {
+        return Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::TooLarge, false), known));
+    }
+    let mut last = None;
+    for _ in 0..READS_MAX {
+        last = match content::store(&file, ground.into, buffer)? {
+            Read::Stored(size, content) => Some((size, content)),
+            Read::Failed => None,
+        };
+        let Ok(after) = rustix::fs::fstat(&file) else { break };
+        let is_steady = Stamp::of(&stat) == Stamp::of(&after);
+        stat = after;
+        if is_steady || last.is_none() {
+            break;
+        }
+    }
+    let Some((size, content)) = last else { return left_unreadable(opened, name, known) };
+    stored(name, &file, |_| Kind::File { size, content }, known)
+}
+
+/// A file that is in the store now; what it is called and who may use it is asked again.
+fn stored(
+    name: Box<[u8]>,
+    file: &File,
+    kind: impl FnOnce(u64) -> Kind,
+    known: Option<&SeenName>,
+) -> Result<Visited, KeepFault> {
+    let (Ok(stat), Ok(attributes)) = (rustix::fs::fstat(file), xattrs::read(file)) else {
+        return Ok(Visited::Gone);
+    };
+    let stamp = Stamp::of(&stat);
+    let node = node_of(&stat, kind(stamp.size), attributes);
+    Ok(match seen(name, stamp, node, known) {
+        // It was read, so the next walk gains from an index that is newer.
+        Visited::Seen { name, .. } => Visited::Seen { name, is_new: true },
+        other => other,
+    })
+}
+
+fn left_unreadable(opened: &Opened, name: Box<[u8]>, known: Option<&SeenName>) -> Result<Visited, KeepFault> {
+    match stat_name(opened.descriptor.as_fd(), &name) {
+        Ok(stat) => Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::Unreadable, false), known)),
+        Err(_) => Ok(Visited::Gone),
+    }
+}
+
+/// How many bytes of a file are no hole.
+fn data_bytes(stat: &Stat) -> u64 {
+    let blocks = u64::try_from(i128::from(stat.st_blocks)).unwrap_or(u64::MAX);
+    Stamp::of(stat).size.min(blocks.saturating_mul(512))
+}
+
+pub(crate) fn node_of(stat: &Stat, kind: Kind, xattrs: Xattrs) -> Node {
+    let mode = match kind {
+        // A link has no permissions of its own.
+        Kind::Link { .. } => 0,
+        _ => Stamp::of(stat).mode & 0o7777,
+    };
+    Node { kind, mode, owner: (stat.st_uid, stat.st_gid), xattrs }
+}
