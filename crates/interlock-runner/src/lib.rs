@@ -9,7 +9,7 @@
 //! | what a caller hands in and gets back | `start.rs` |
 //! | which mounts, rules and filters follow from a bound | `linux/{plan,rules,filter,locked}.rs` |
 //! | the same without namespaces | `linux/narrow.rs` |
-//! | what is done, or written down, of calls that change files | `linux/{calls,deeds}.rs` |
+//! | what is done, or written down, of calls that change files | `linux/{calls,found,field,deeds}.rs` |
 //! | what the new process does before the command, in order | `linux/{steps,child}.rs` |
 //! | signals, ends, streams | `linux/supervise.rs` |
 //! | calls that share namespaces | `linux/session.rs` |

@@ -177,6 +177,15 @@ pub const USER_CACHES: &[&str] = &[
     ".yarn/berry", ".bun/install/cache", ".nuget/packages", ".pub-cache", ".deno", ".ivy2", ".sbt", ".stack", ".cabal/packages",
 ];
 
+/// Those of them for which programs look elsewhere if a variable says so.
+pub const CACHE_VARIABLES: &[(&str, &str)] = &[
+    (".cache", "XDG_CACHE_HOME"),
+    (".npm", "npm_config_cache"),
+    ("go/pkg", "GOMODCACHE"),
+    (".deno", "DENO_DIR"),
+    (".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
+];
+
 /// Entries of a home directory that hold programs and packages, beside hidden ones.
 #[rustfmt::skip]
 pub const VISIBLE_IN_HOME: &[&str] = &[

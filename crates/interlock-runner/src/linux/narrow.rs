@@ -12,24 +12,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use interlock_core::contain::{Bound, NARROW_LANDLOCK_MIN, Reach};
+use interlock_core::places::CACHE_VARIABLES;
 
 use super::child::Hold;
-use super::deeds::{ByHand, Field};
+use super::field::{ByHand, Field};
 use super::filter::{self, Kind};
 use super::locked::Placeholders;
 use super::plan::{DEVICES, Places, Plan, is_there};
 use super::rules::{self, Rules};
 use super::sys;
 use crate::{ContainFault, Start};
-
-/// Caches, and the variable by which programs find another directory for them.
-const CACHE_VARIABLES: [(&str, &str); 5] = [
-    (".cache", "XDG_CACHE_HOME"),
-    (".npm", "npm_config_cache"),
-    ("go/pkg", "GOMODCACHE"),
-    (".deno", "DENO_DIR"),
-    (".bun/install/cache", "BUN_INSTALL_CACHE_DIR"),
-];
 
 /// A directory for temporary files that goes with the call.
 #[derive(Debug)]

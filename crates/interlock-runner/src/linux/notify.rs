@@ -18,8 +18,10 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
 
-use super::deeds::{Answered, Deeds, Field, open_again};
+use super::deeds::{Answered, Deeds};
+use super::field::Field;
 use super::filter::is_fork;
+use super::found::open_again;
 use super::sys::{self, Answer, Notification, OnExec};
 use crate::Refusal;
 use crate::start::NAMED_MAX;

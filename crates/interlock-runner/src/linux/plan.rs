@@ -16,7 +16,7 @@ use interlock_core::contain::{Bound, Reach};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 
 use super::child::Hold;
-use super::deeds::Field;
+use super::field::Field;
 use super::filter;
 use super::locked::Placeholders;
 use super::narrow::OwnTemporary;

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
-use crate::support::{World, stderr, stdout, users, wait_for};
+use crate::support::{World, grounds, stderr, stdout, users, wait_for};
 
 /// Lines of a shell that must write the same and end the same, with and without the runner.
 pub(crate) const LINES: &[&str] = &[
@@ -102,6 +105,29 @@ fn streams_may_be_files_outside_and_are_opened_again() {
         let directory = fs::File::open(world.path("outside")).expect("a directory");
         let output = command.stdin(directory).output().expect("the runner");
         assert_eq!(output.status.code(), Some(126), "a directory leads out: {}", stderr(&output));
+    }
+}
+
+/// A socket that was made outside leads to networks outside, unless it is connected for good.
+#[test]
+fn a_stream_may_be_a_connected_local_socket_and_no_other() {
+    for ground in grounds() {
+        let world = World::on(ground);
+        let (mut ours, theirs) = UnixStream::pair().expect("sockets");
+        ours.write_all(b"from a socket").expect("a write");
+        drop(ours);
+        let mut command = world.held(&world.bound(""), &["/bin/cat"]);
+        let output = command.stdin(OwnedFd::from(theirs)).output().expect("the runner");
+        assert_eq!(stdout(&output), "from a socket", "{}", stderr(&output));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let connected = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+        let unconnected = UnixDatagram::unbound().expect("a socket");
+        for socket in [OwnedFd::from(listener), connected.into(), unconnected.into()] {
+            let mut command = world.held(&world.bound(""), &["/bin/bash", "-c", "touch ran"]);
+            let output = command.stdin(socket).output().expect("the runner");
+            assert_eq!(output.status.code(), Some(126), "{}", stderr(&output));
+            assert!(!world.path("project/ran").exists());
+        }
     }
 }
 

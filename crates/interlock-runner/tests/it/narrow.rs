@@ -79,7 +79,7 @@ attempt('adjust', lambda: open(f'/proc/{other}/oom_score_adj', 'w').write('500')
 attempt('variables', lambda: open(f'/proc/{other}/environ').read())
 attempt('memory', lambda: open(f'/proc/{other}/mem', 'rb'))
 attempt('map', lambda: open(f'/proc/{other}/maps').read())
-attempt('root', lambda: os.listdir(f'/proc/{other}/root/'))
+attempt('root', lambda: os.listdir(f'/proc/{other}/root' + '/'))
 attempt('descriptors', lambda: os.readlink(f'/proc/{other}/fd/0'))
 if libc.ptrace(0x4206, other, 0, 0) == 0: print('traced')
 ";
