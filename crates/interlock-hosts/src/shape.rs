@@ -332,6 +332,28 @@ mod tests {
         }
     }
 
+    /// Loops are seen by what comes out of calls: what a runner tells in it differs every time.
+    #[test]
+    fn what_a_runner_tells_is_no_part_of_the_response() {
+        let ended = |host, output: &str| {
+            let output = interlock_core::json::quote(output);
+            let event = format!(
+                r#"{{"hook_event_name":"PostToolUse","session_id":"s","cwd":"/src","tool_name":"Bash",
+                    "tool_input":{{"command":"ls"}},"tool_use_id":"t","tool_response":{output}}}"#
+            );
+            let Kind::AfterTool { result, .. } = read(host, event.as_bytes(), None).expect("an event").kind else {
+                panic!("another kind")
+            };
+            (result.response, result.trailers.len())
+        };
+        let told = |text: &str| format!("a b{}", trailer::trailer(text, Digest::of(&["secret"])));
+        let (one, two) = (ended(Host::Codex, &told("one")), ended(Host::Codex, &told("two")));
+        assert_eq!((one, one.1), (two, 1));
+        assert_ne!(one.0, ended(Host::Codex, "a c\n").0);
+        // Nobody else's runner tells so.
+        assert_eq!(ended(Host::ClaudeCode, &told("one")).1, 0);
+    }
+
     #[test]
     fn bookkeeping_is_the_host_s_own_and_never_a_server_s() {
         let bookkeeping = |host, tool: &str| recorded_call(host, tool, object(&[])).bookkeeping;

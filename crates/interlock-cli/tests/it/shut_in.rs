@@ -217,6 +217,20 @@ fn where_nothing_can_be_held_inside_lines_are_judged_as_without_a_runner() {
     assert!(codex.fact().is_null() && codex.run()["frozen"].is_null());
 }
 
+/// What cannot be left for the runner is a refusal, and where refusals are only shown, the line runs as it is.
+#[test]
+fn a_line_for_which_nothing_can_be_left_is_refused() {
+    let Some(codex) = Codex::new(3) else { return };
+    fs::write(codex.home.home().join("left"), "no directory").expect("written");
+    let asked = r#""tool_name":"Bash","tool_input":{"command":"sh test.sh"},"tool_use_id":"one""#;
+    let output = codex.event("PreToolUse", asked);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("INTERLOCK-CONTAIN-003"), "{}", said(&output));
+    let observed = codex.home.run(&["observe"]);
+    assert!(observed.status.success(), "{}", said(&observed));
+    assert_eq!(codex.rewritten("two", "sh test.sh"), None);
+}
+
 /// The text that ran is compared with the one that was told.
 #[test]
 fn another_ticket_than_the_one_that_was_told_freezes_the_run() {
