@@ -58,15 +58,14 @@ impl Ground {
         }
     }
 
-    /// How long `cp -r` of something takes.
+    /// How long `cp -r` of something takes. The copies stay until the end: a file system that has just removed files can be
+    /// far slower at making new ones, and that would be counted against `cp`.
     fn copy(&self, of: &Path) -> Duration {
-        let copied = self.base.path().join("copied");
-        let took = timed(|| {
+        let copied = tempfile::Builder::new().prefix("copied-").tempdir_in(&self.base).expect("a directory").keep();
+        timed(|| {
             let done = Command::new("cp").arg("-r").arg(of).arg(&copied).status().expect("cp");
             assert!(done.success());
-        });
-        fs::remove_dir_all(copied).expect("removed");
-        took
+        })
     }
 }
 

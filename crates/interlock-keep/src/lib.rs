@@ -38,7 +38,7 @@
 //! | when a file need not be read again | `index.rs` |
 //! | the bytes of a file | `content.rs`; of git's large ones `linked.rs` |
 //! | packs, objects, the log, the lock | `pack.rs`, `objects.rs`, `log.rs`, `lock.rs` |
-//! | what differs; what an undo would do; doing it | `changes.rs`; `plan.rs`; `restore.rs`, `stage.rs`, `place.rs` |
+//! | what differs; what an undo would do; doing it | `changes.rs`; `plan.rs`; `restore.rs`, `stage.rs`, `place.rs`; the tree it leaves: `graft.rs` |
 //! | what is dropped | `prune.rs` |
 //! | paths and descriptors | `project.rs` |
 //!
@@ -60,6 +60,7 @@ mod bytes;
 mod changes;
 mod content;
 mod fault;
+mod graft;
 mod index;
 mod limits;
 mod linked;

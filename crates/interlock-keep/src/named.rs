@@ -10,7 +10,7 @@ use crate::fault::KeepFault;
 use crate::index::{SeenDirectory, SeenName, Stamp};
 use crate::node::Kind;
 use crate::project::{is_at_or_beneath, joined, shown};
-use crate::visit::{self, Visited};
+use crate::visit::{self, Room, Visited};
 use crate::walk::{Ground, Opened, Walked, Work, walk};
 use crate::xattrs;
 
@@ -111,9 +111,9 @@ fn walk_to(ground: &Ground<'_>, walked: &mut Walked, path: &[u8]) -> Result<(), 
 }
 
 fn look(ground: &Ground<'_>, opened: &Opened, name: &[u8]) -> Result<Option<SeenName>, KeepFault> {
-    let mut buffer = Vec::new();
+    let mut room = Room::default();
     for is_large in [false, true] {
-        match visit::visit(ground, 0, opened, name.into(), None, is_large, &mut buffer)? {
+        match visit::visit(ground, 0, opened, name.into(), None, is_large, &mut room)? {
             Visited::Gone => return Ok(None),
             Visited::Large(_) => {}
             Visited::Seen { name, .. } => return Ok(Some(name)),

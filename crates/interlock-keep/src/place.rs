@@ -45,9 +45,8 @@ pub(crate) fn put(
         };
     };
     let now = stat_name(parent.as_fd(), name)?;
-    let wanted = stat_name(staging.as_fd(), staged)?;
     let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-    if in_place && now.st_nlink > 1 && is_file(&now) && is_file(&wanted) {
+    if in_place && now.st_nlink > 1 && is_file(&now) && is_file(&stat_name(staging.as_fd(), staged)?) {
         return write_in_place(parent, name, staging, staged, expected);
     }
     if !is_untouched(&now, expected) {
@@ -87,7 +86,7 @@ fn exchange(
 fn remove_expected(directory: &OwnedFd, name: &[u8], expected: &Stamp) -> Result<Placed, Errno> {
     let stat = stat_name(directory.as_fd(), name)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
-        if !is_expected(directory, name, expected)? {
+        if !is_expected(&stat, expected) {
             return Ok(CLASH);
         }
         return rustix::fs::unlinkat(directory, name, AtFlags::empty()).map(|()| Placed::Done);
@@ -115,7 +114,8 @@ pub(crate) fn take_out(
         return Ok(CLASH);
     }
     rustix::fs::renameat(parent, name, staging, out)?;
-    if expected.is_some_and(|expected| is_expected(staging, out, expected) == Ok(true)) {
+    let moved = stat_name(staging.as_fd(), out)?;
+    if expected.is_some_and(|expected| is_expected(&moved, expected)) {
         // What stays goes with the directory.
         let _ = rustix::fs::unlinkat(staging, out, AtFlags::empty());
         return Ok(Placed::Done);
@@ -131,14 +131,12 @@ pub(crate) fn take_out(
 /// it, and a file with other names when one of those goes.
 fn is_untouched(now: &Stat, expected: &Stamp) -> bool {
     let (found, is_directory) = (Stamp::of(now), FileType::from_raw_mode(now.st_mode) == FileType::Directory);
-    let is_alike = Stamp { ctime_ns: expected.ctime_ns, ..found } == *expected;
-    is_directory || found == *expected || (now.st_nlink > 1 && is_alike)
+    is_directory || found == *expected || (now.st_nlink > 1 && is_expected(now, expected))
 }
 
-/// Whether a name still stands for what a walk saw there. A rename changes the change time, so that is not asked.
-fn is_expected(directory: &OwnedFd, name: &[u8], expected: &Stamp) -> Result<bool, Errno> {
-    let now = Stamp::of(&stat_name(directory.as_fd(), name)?);
-    Ok(Stamp { ctime_ns: expected.ctime_ns, ..now } == *expected)
+/// Whether something is what a walk saw. A rename changes the change time, so that is not asked.
+fn is_expected(now: &Stat, expected: &Stamp) -> bool {
+    Stamp { ctime_ns: expected.ctime_ns, ..Stamp::of(now) } == *expected
 }
 
 /// Writes the bytes of a staged file into one that has other names as well, which are to change with it.
@@ -151,7 +149,7 @@ fn write_in_place(
 ) -> Result<Placed, Errno> {
     let as_errno = |why: std::io::Error| Errno::from_io_error(&why).unwrap_or(Errno::IO);
     let mut wanted = open_file(staging.as_fd(), staged)?;
-    if !is_expected(parent, name, expected)? {
+    if !is_expected(&stat_name(parent.as_fd(), name)?, expected) {
         // Another of its names may have been restored a moment ago.
         let mut found = open_file(parent.as_fd(), name)?;
         let is_same = is_same_content(&mut wanted, &mut found).map_err(as_errno)?;

@@ -212,7 +212,8 @@ impl Store {
         Ok(())
     }
 
-    fn names_of(&self, node: &Node) -> Result<Tree, KeepFault> {
+    /// The names in a directory; none in anything else.
+    pub(crate) fn names_of(&self, node: &Node) -> Result<Tree, KeepFault> {
         match node.kind {
             Kind::Directory { tree } => self.objects.tree(tree),
             Kind::File { .. } | Kind::Link { .. } | Kind::LeftOut { .. } => Ok(Tree::new()),

@@ -39,7 +39,7 @@ const THREADS: usize = 2;
 pub struct Undone {
     /// The tree before the undo: by it the undo can be undone.
     pub kept: SnapshotId,
-    /// The tree after it.
+    /// The tree after it: the tree before with what was restored.
     pub after: SnapshotId,
     /// What became of each path, in order.
     pub paths: Vec<(PathBuf, Fate)>,
@@ -60,8 +60,7 @@ impl Store {
             staging.remove()?;
             done?;
         }
-        let scope = self.scope_of(&kept)?;
-        let after = self.keep_locked(&scope, leave_out, now_ms)?;
+        let after = self.keep_grafted(&kept, &steps, now_ms)?;
         let paths = steps.into_iter().map(|step| (shown(&step.path), step.fate)).collect();
         Ok(Undone { kept: kept.id, after: after.id, paths })
     }

@@ -21,6 +21,13 @@ use crate::xattrs::{self, Xattrs};
 /// A file that changes while it is read is read again, so often at most.
 const READS_MAX: u32 = 3;
 
+/// Room that a thread uses again for every name.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    bytes: Vec<u8>,
+    path: Vec<u8>,
+}
+
 /// What came of a name.
 pub(crate) enum Visited {
     /// It is gone by now.
@@ -39,7 +46,7 @@ pub(crate) fn visit(
     name: Box<[u8]>,
     known: Option<&SeenName>,
     is_large: bool,
-    buffer: &mut Vec<u8>,
+    room: &mut Room,
 ) -> Result<Visited, KeepFault> {
     let stat = match stat_name(opened.descriptor.as_fd(), &name) {
         Ok(stat) => stat,
@@ -49,7 +56,7 @@ pub(crate) fn visit(
     let stamp = Stamp::of(&stat);
     let file_type = FileType::from_raw_mode(stat.st_mode);
     let is_directory = file_type == FileType::Directory;
-    if let Some(why) = left_out(ground, opened, &name, &stat, is_directory) {
+    if let Some(why) = left_out(ground, opened, &name, &stat, is_directory, &mut room.path) {
         return Ok(seen(name, stamp, Node::left_out(why, is_directory), known));
     }
     let trusted = known.filter(|known| known.stamp == stamp && stamp.is_settled(ground.before.walk_ns));
@@ -75,7 +82,7 @@ pub(crate) fn visit(
             if !is_large && stamp.size > u64::try_from(PIECE_LEN).unwrap_or(u64::MAX) {
                 return Ok(Visited::Large(name));
             }
-            visit_file(ground, thread, opened, name, known, buffer)
+            visit_file(ground, thread, opened, name, known, &mut room.bytes)
         }
         _ => Ok(seen(name, stamp, Node::left_out(Why::Special, false), known)),
     }
@@ -93,8 +100,20 @@ fn seen(name: Box<[u8]>, stamp: Stamp, node: Node, known: Option<&SeenName>) -> 
 }
 
 /// Why a name is left out before it is looked into.
-fn left_out(ground: &Ground<'_>, opened: &Opened, name: &[u8], stat: &Stat, is_directory: bool) -> Option<Why> {
-    let path = joined(&opened.path, name);
+fn left_out(
+    ground: &Ground<'_>,
+    opened: &Opened,
+    name: &[u8],
+    stat: &Stat,
+    is_directory: bool,
+    path: &mut Vec<u8>,
+) -> Option<Why> {
+    path.clear();
+    path.extend_from_slice(&opened.path);
+    if !opened.path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
     if is_directory {
         let stamp = Stamp::of(stat);
         let is_named = |name: &[u8]| ground.leave_out.regenerable.iter().any(|known| known.as_bytes() == name);
@@ -104,11 +123,11 @@ fn left_out(ground: &Ground<'_>, opened: &Opened, name: &[u8], stat: &Stat, is_d
         if stamp.device != ground.device {
             return Some(Why::OtherFileSystem);
         }
-        if is_named(name) && !is_in_git(&path) {
+        if is_named(name) && !is_in_git(path) {
             return Some(Why::Regenerable);
         }
     }
-    (ground.leave_out.is_secret)(Path::new(OsStr::from_bytes(&path))).then_some(Why::Secret)
+    (ground.leave_out.is_secret)(Path::new(OsStr::from_bytes(path))).then_some(Why::Secret)
 }
 
 /// Whether a path lies in a repository's own directory: a branch may be called `target`.

@@ -17,7 +17,7 @@ use crate::index::{Seen, SeenDirectory, SeenName, Stamp};
 use crate::limits::{LeaveOut, Limits};
 use crate::node::{Kind, Node, Why};
 use crate::project::Project;
-use crate::visit::{self, Visited};
+use crate::visit::{self, Room, Visited};
 use crate::xattrs;
 
 /// How many threads walk.
@@ -158,10 +158,10 @@ fn gathered(results: Vec<Found>, walk_ns: i64) -> Walked {
 }
 
 fn work_on(ground: &Ground<'_>, shared: &Shared, thread: usize) -> Found {
-    let (mut found, mut buffer) = (Found::default(), Vec::new());
+    let (mut found, mut room) = (Found::default(), Room::default());
     while let Some(work) = next(shared) {
         let mut more = Vec::new();
-        let done = do_one(ground, shared, thread, work, &mut found, &mut more, &mut buffer);
+        let done = do_one(ground, shared, thread, work, &mut found, &mut more, &mut room);
         let Ok(mut queue) = shared.queue.lock() else { return found };
         queue.busy = queue.busy.saturating_sub(1);
         queue.work.append(&mut more);
@@ -198,7 +198,7 @@ fn do_one(
     work: Work,
     found: &mut Found,
     more: &mut Vec<Work>,
-    buffer: &mut Vec<u8>,
+    room: &mut Room,
 ) -> Result<(), KeepFault> {
     let (opened, names, is_large) = match work {
         Work::Enter(path) => return enter(ground, shared, path, found, more),
@@ -209,7 +209,7 @@ fn do_one(
     let mut seen = Vec::with_capacity(names.len());
     for name in names {
         let known = before.and_then(|directory| directory.find(&name));
-        match visit::visit(ground, thread, &opened, name, known, is_large, buffer)? {
+        match visit::visit(ground, thread, &opened, name, known, is_large, room)? {
             Visited::Gone => found.is_changed = true,
             Visited::Large(name) => more.push(Work::Large(Arc::clone(&opened), name)),
             Visited::Seen { name, is_new } => {

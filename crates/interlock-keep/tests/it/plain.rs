@@ -315,3 +315,22 @@ fn links_are_never_followed() {
     assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 1);
     assert_eq!(fs::read_to_string(outside.join("file")).expect("read"), "outside");
 }
+
+#[test]
+fn undoing_an_undo_leaves_alone_what_a_person_changed_meanwhile_elsewhere() {
+    let mut world = furnished();
+    let before = world.keep();
+    world.shell("echo agent > src/main.rs; rm -rf nothing; mkdir -p made/deep; echo agent > made/deep/file");
+    let (looked, after) = (world.tree(), world.keep());
+    let plan = world.store.plan(&undo(&before, &after, &[]), LEAVE_OUT, 5).expect("a plan");
+    world.shell("echo person > run.sh; echo person > src/other");
+    let undone = world.store.carry_out(&plan, LEAVE_OUT, 6).expect("carried out");
+    let now = world.keep();
+    let since = world.store.changes(&undone.after, &now).expect("changes");
+    let paths: Vec<_> = since.iter().map(|change| change.path.to_str().expect("UTF-8")).collect();
+    assert_eq!(paths, ["run.sh", "src/other"], "the rest is as the undo says it left it");
+    world.undo(&undone.kept, &undone.after);
+    assert_eq!((world.read("run.sh"), world.read("src/other")), ("person\n".into(), "person\n".into()));
+    world.shell("rm src/other; printf '#!/bin/sh\\n' > run.sh");
+    assert_eq!(world.tree(), looked);
+}
