@@ -178,9 +178,13 @@ mod tests {
     #[test]
     fn a_runner_is_followed_through_the_shell_of_its_line() {
         let (ticket, own) = ("AAAABBBBCCCCDDDD", i32::try_from(std::process::id()).unwrap_or(0));
-        let line = format!("( : . /run.sh {ticket}; cat\n); exit 0");
+        let line = format!("( : . /run.sh {ticket}; echo; cat\n); exit 0");
         let mut shell = std::process::Command::new("bash");
-        let mut shell = shell.args(["-c", &line]).stdin(std::process::Stdio::piped()).spawn().expect("bash");
+        let shell = shell.args(["-c", &line]).stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut shell = shell.spawn().expect("bash");
+        // It is what it is called once it has said something.
+        let said = std::io::Read::read(shell.stdout.as_mut().expect("a pipe"), &mut [0; 1]);
+        assert_eq!(said.ok(), Some(1));
         let number = i32::try_from(shell.id()).expect("a number");
         assert!(is_shell_of_line(number, ticket));
         assert!(!is_shell_of_line(number, "AAAABBBBCCCCDDD") && !is_shell_of_hook(number));
