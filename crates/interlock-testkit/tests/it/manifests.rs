@@ -297,3 +297,11 @@ fn sources(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     paths.retain(|path| !NOT_OURS.iter().any(|name| path.ends_with(name)));
     paths.into_iter().flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] }).collect()
 }
+
+/// `cargo run -- serve`, as the README has it, finds one program and no second one.
+#[test]
+fn cargo_run_means_the_command() {
+    let of = |name: &str| Some(manifest(name).get("package")?.get("default-run")?.as_str()?.to_owned());
+    let meant: Vec<(&str, String)> = ARROWS.iter().filter_map(|(name, _)| Some((*name, of(name)?))).collect();
+    assert_eq!(meant, [("interlock-cli", "interlock".to_owned())]);
+}
