@@ -83,6 +83,7 @@ class Walk:
         os.makedirs(os.path.join(directory, "bin"))
         # A binary of its own: the entries that are installed name it, and one step takes it away.
         self.binary = shutil.copy(program, os.path.join(directory, "bin", "interlock"))
+        shutil.copy(f"{program}-shell", os.path.join(directory, "bin", "interlock-shell"))
         self.home = Home(self.binary, os.path.join(directory, "home"))
         self.home.environment |= {"HOME": user, "INTERLOCK_HOME": self.home.path}
         self.model = Model()
