@@ -19,6 +19,8 @@ pub struct Node {
     pub owner: (u32, u32),
     /// The attributes of the user's own namespace, by name.
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The inode of a file that had several names: bytes go back into it as long as it is the same one.
+    pub inode: Option<u64>,
 }
 
 /// What a name stood for.
@@ -100,7 +102,7 @@ impl Why {
 }
 
 impl Node {
-    /// Whether two nodes are alike, whatever lies beneath them.
+    /// Whether two nodes are alike, whatever lies beneath them and whatever other names they have.
     pub(crate) fn is_like(&self, other: &Node) -> bool {
         let kinds = match (&self.kind, &other.kind) {
             (Kind::Directory { .. }, Kind::Directory { .. }) => true,
@@ -117,7 +119,7 @@ impl Node {
     }
 
     pub(crate) fn left_out(why: Why, is_directory: bool) -> Node {
-        Node { kind: Kind::LeftOut { why, is_directory }, mode: 0, owner: (0, 0), xattrs: Vec::new() }
+        Node { kind: Kind::LeftOut { why, is_directory }, mode: 0, owner: (0, 0), xattrs: Vec::new(), inode: None }
     }
 
     pub(crate) fn write(&self, to: &mut Written) {
@@ -154,6 +156,8 @@ impl Node {
             to.text(name);
             to.text(value);
         }
+        // No file has the inode zero.
+        to.u64(self.inode.unwrap_or(0));
     }
 
     pub(crate) fn read(from: &mut Unread<'_>) -> Option<Node> {
@@ -180,7 +184,8 @@ impl Node {
         for _ in 0..from.u32()? {
             xattrs.push((from.text()?.to_vec(), from.text()?.to_vec()));
         }
-        Some(Node { kind, mode, owner, xattrs })
+        let inode = Some(from.u64()?).filter(|inode| *inode != 0);
+        Some(Node { kind, mode, owner, xattrs, inode })
     }
 }
 

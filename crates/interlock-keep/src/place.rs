@@ -22,13 +22,22 @@ pub(crate) enum Placed {
 
 const CLASH: Placed = Placed::Clashes(Clash::ChangedSince);
 
-/// Puts a staged file or link in its place. `expected` is what a walk saw there, nothing if nothing was.
+/// What a walk saw under a name.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    pub(crate) stamp: Stamp,
+    /// The undo touches another name of the same file as well, which changes the change time of this one.
+    pub(crate) is_shared: bool,
+}
+
+/// Puts a staged file or link in its place. `expected` is what a walk saw there, nothing if nothing was. If `in_place`,
+/// what is there is the file that was there before the call, and its other names go back with it.
 pub(crate) fn put(
     parent: &OwnedFd,
     name: &[u8],
     staging: &OwnedFd,
     staged: &[u8],
-    expected: Option<&Stamp>,
+    expected: Option<&Expected>,
     in_place: bool,
 ) -> Result<Placed, Errno> {
     let Some(expected) = expected else {
@@ -47,12 +56,12 @@ pub(crate) fn put(
     let now = stat_name(parent.as_fd(), name)?;
     let is_file = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
     if in_place && now.st_nlink > 1 && is_file(&now) && is_file(&stat_name(staging.as_fd(), staged)?) {
-        return write_in_place(parent, name, staging, staged, expected);
+        return write_in_place(parent, name, staging, staged, &expected.stamp);
     }
     if !is_untouched(&now, expected) {
         return Ok(CLASH);
     }
-    exchange(parent, name, staging, staged, expected)
+    exchange(parent, name, staging, staged, &expected.stamp)
 }
 
 /// Swaps what is staged with what is in its place, and back if that is not what was seen there. So a path is never
@@ -108,14 +117,15 @@ pub(crate) fn take_out(
     name: &[u8],
     staging: &OwnedFd,
     out: &[u8],
-    expected: Option<&Stamp>,
+    expected: Option<&Expected>,
 ) -> Result<Placed, Errno> {
-    if !expected.is_some_and(|expected| stat_name(parent.as_fd(), name).is_ok_and(|now| is_untouched(&now, expected))) {
+    let Some(expected) = expected else { return Ok(CLASH) };
+    if !is_untouched(&stat_name(parent.as_fd(), name)?, expected) {
         return Ok(CLASH);
     }
     rustix::fs::renameat(parent, name, staging, out)?;
     let moved = stat_name(staging.as_fd(), out)?;
-    if expected.is_some_and(|expected| is_expected(&moved, expected)) {
+    if is_expected(&moved, &expected.stamp) {
         // What stays goes with the directory.
         let _ = rustix::fs::unlinkat(staging, out, AtFlags::empty());
         return Ok(Placed::Done);
@@ -128,10 +138,11 @@ pub(crate) fn take_out(
 }
 
 /// Whether nobody touched a file or link since a walk saw it, its attributes included. A directory changes with what lies in
-/// it, and a file with other names when one of those goes.
-fn is_untouched(now: &Stat, expected: &Stamp) -> bool {
-    let (found, is_directory) = (Stamp::of(now), FileType::from_raw_mode(now.st_mode) == FileType::Directory);
-    is_directory || found == *expected || (now.st_nlink > 1 && is_expected(now, expected))
+/// it, and a file with other names when the undo takes one of those away.
+fn is_untouched(now: &Stat, expected: &Expected) -> bool {
+    let is_directory = FileType::from_raw_mode(now.st_mode) == FileType::Directory;
+    let is_same = Stamp::of(now) == expected.stamp;
+    is_directory || is_same || (expected.is_shared && is_expected(now, &expected.stamp))
 }
 
 /// Whether something is what a walk saw. A rename changes the change time, so that is not asked.

@@ -8,7 +8,7 @@
 //! A process that dies leaves each path as it was or as it will be, and the directory of its own, which the next undo
 //! removes; then the undo can be done again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -21,7 +21,7 @@ use crate::index::Stamp;
 use crate::limits::LeaveOut;
 use crate::log::{Snapshot, SnapshotId};
 use crate::node::Node;
-use crate::place::{self, Placed};
+use crate::place::{self, Expected, Placed};
 use crate::plan::{Clash, Fate, Plan, Planned};
 use crate::project::{Project, mode_of, shown, spelled, split};
 use crate::stage::Staging;
@@ -56,7 +56,7 @@ impl Store {
         };
         if steps.iter().any(|step| step.fate == Fate::Restored) {
             let staging = Staging::fill(self, &kept.id, &steps)?;
-            let done = Applying::new(self, &staging).apply(&mut steps);
+            let done = Applying::new(self, &staging, &steps).apply(&mut steps);
             staging.remove()?;
             done?;
         }
@@ -121,17 +121,41 @@ fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
     Ok(())
 }
 
+/// What is put in its place at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Directories,
+    Shared,
+    Others,
+}
+
 /// An undo that is being carried out.
 struct Applying<'a> {
     store: &'a Store,
     staging: &'a Staging,
     /// Directories whose permissions were widened for a while, and what they go back to.
     widened: Mutex<BTreeMap<Vec<u8>, u32>>,
+    /// Inodes of files of which several names are restored.
+    shared: HashSet<u64>,
 }
 
 impl<'a> Applying<'a> {
-    fn new(store: &'a Store, staging: &'a Staging) -> Applying<'a> {
-        Applying { store, staging, widened: Mutex::default() }
+    fn new(store: &'a Store, staging: &'a Staging, steps: &[Planned]) -> Applying<'a> {
+        let (mut once, mut shared) = (HashSet::new(), HashSet::new());
+        for step in steps.iter().filter(|step| step.fate == Fate::Restored) {
+            if let Some(inode) = step.now.as_ref().and_then(|now| now.inode)
+                && !once.insert(inode)
+            {
+                shared.insert(inode);
+            }
+        }
+        Applying { store, staging, widened: Mutex::default(), shared }
+    }
+
+    /// What the last walk saw at a path.
+    fn expected(&self, path: &[u8]) -> Option<Expected> {
+        let stamp = self.store.last_stamp(path)?;
+        Some(Expected { stamp, is_shared: self.shared.contains(&stamp.inode) })
     }
 
     fn apply(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
@@ -147,7 +171,7 @@ impl<'a> Applying<'a> {
         for (at, step) in steps.iter_mut().enumerate().rev() {
             let (Fate::Restored, None, Some(now)) = (step.fate, &step.before, &step.now) else { continue };
             let (directory, name) = split(&step.path);
-            let expected = self.store.last_stamp(&step.path);
+            let expected = self.expected(&step.path);
             let out = format!("out-{at}");
             let cleared = self.in_directory(directory, &mut last, |parent| {
                 if now.is_directory() {
@@ -161,34 +185,48 @@ impl<'a> Applying<'a> {
         Ok(())
     }
 
-    /// Puts the directories that are to be there in their places, the highest first, and then every file and link.
+    /// Puts the directories that are to be there in their places, the highest first, then files of which several names are
+    /// restored, one after the other because they are one file, and then every other file and link.
     fn place_all(&self, steps: &mut [Planned]) -> Result<(), KeepFault> {
-        self.place_some(steps, 0, true)?;
+        self.place_some(steps, 0, Turn::Directories)?;
+        self.place_some(steps, 0, Turn::Shared)?;
         let share = steps.len().div_ceil(THREADS).max(1);
         let failed = || Err(KeepFault::write(self.store.project.path(), std::io::Error::other("a thread failed")));
         std::thread::scope(|scope| {
             let shares = steps.chunks_mut(share).enumerate();
             let threads: Vec<_> = shares
-                .map(|(at, steps)| scope.spawn(move || self.place_some(steps, at.saturating_mul(share), false)))
+                .map(|(at, steps)| scope.spawn(move || self.place_some(steps, at.saturating_mul(share), Turn::Others)))
                 .collect();
             threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|_| failed()))
         })
     }
 
-    /// Puts directories, or else files and links, in their places. The first of these steps is the step `first` of all.
-    fn place_some(&self, steps: &mut [Planned], first: usize, are_directories: bool) -> Result<(), KeepFault> {
+    /// When a step has its turn to put something in its place; nothing if it has none.
+    fn turn(&self, step: &Planned) -> Option<Turn> {
+        let before = step.before.as_ref().filter(|_| step.fate == Fate::Restored)?;
+        let now = step.now.as_ref();
+        match (before.is_directory(), now.is_some_and(Node::is_directory)) {
+            (true, true) => None,
+            (true, false) => Some(Turn::Directories),
+            (false, _) if now.and_then(|now| now.inode).is_some_and(|inode| self.shared.contains(&inode)) => {
+                Some(Turn::Shared)
+            }
+            (false, _) => Some(Turn::Others),
+        }
+    }
+
+    /// Puts what has its turn in its place. The first of these steps is the step `first` of all.
+    fn place_some(&self, steps: &mut [Planned], first: usize, turn: Turn) -> Result<(), KeepFault> {
         let mut last = None;
         for (at, step) in steps.iter_mut().enumerate() {
-            let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
-            let stays = before.is_directory() && step.now.as_ref().is_some_and(Node::is_directory);
-            if before.is_directory() != are_directories || stays {
-                continue;
-            }
+            let Some(before) = step.before.as_ref().filter(|_| self.turn(step) == Some(turn)) else { continue };
             let (directory, name) = split(&step.path);
-            let expected = self.store.last_stamp(&step.path).filter(|_| step.now.is_some());
+            let expected = self.expected(&step.path).filter(|_| step.now.is_some());
             let staged = Staging::name_of(first.saturating_add(at));
+            let is_same_file = expected.is_some_and(|expected| before.inode == Some(expected.stamp.inode));
+            let in_place = is_same_file && !is_git_object(&step.path);
             let placed = self.in_directory(directory, &mut last, |parent| {
-                let (staging, in_place) = (self.staging.descriptor(), !is_git_object(&step.path));
+                let staging = self.staging.descriptor();
                 place::put(parent, name, staging, staged.as_bytes(), expected.as_ref(), in_place)
             });
             settle(step, placed, &self.store.project)?;

@@ -225,5 +225,7 @@ pub(crate) fn node_of(stat: &Stat, kind: Kind, xattrs: Xattrs) -> Node {
         Kind::Link { .. } => 0,
         _ => Stamp::of(stat).mode & 0o7777,
     };
-    Node { kind, mode, owner: (stat.st_uid, stat.st_gid), xattrs }
+    let has_names = matches!(kind, Kind::File { .. }) && stat.st_nlink > 1;
+    let inode = has_names.then(|| Stamp::of(stat).inode);
+    Node { kind, mode, owner: (stat.st_uid, stat.st_gid), xattrs, inode }
 }

@@ -285,6 +285,36 @@ fn a_hard_linked_file_is_written_in_place() {
 }
 
 #[test]
+fn a_name_that_became_another_file_s_goes_back_alone() {
+    let mut world = furnished();
+    world.write("first", "one");
+    world.write("second", "two");
+    let outside = world.directory.path().join("outside");
+    fs::write(&outside, "not the project's").expect("written");
+    world.write("third", "three");
+    let before = world.keep();
+    world.shell("ln -f first second; ln -f ../outside third");
+    let after = world.keep();
+    let undone = world.undo(&before, &after);
+    assert!(undone.paths.iter().all(|(_, fate)| *fate == Fate::Restored), "{undone:?}");
+    let texts = ["first", "second", "third"].map(|name| world.read(name));
+    assert_eq!(texts, ["one", "two", "three"]);
+    assert_eq!(fs::read_to_string(&outside).expect("read"), "not the project's");
+}
+
+#[test]
+fn a_file_goes_back_though_the_undo_takes_another_name_of_it_away() {
+    let mut world = furnished();
+    let before = world.keep();
+    world.shell("ln run.sh again; echo agent >> again");
+    let after = world.keep();
+    let undone = world.undo(&before, &after);
+    assert!(undone.paths.iter().all(|(_, fate)| *fate == Fate::Restored), "{undone:?}");
+    assert_eq!(world.read("run.sh"), "#!/bin/sh\n");
+    assert!(!world.path("again").exists());
+}
+
+#[test]
 fn the_store_may_lie_in_the_project_and_is_left_out() {
     let mut world = furnished();
     let inside = world.path("state");
