@@ -17,7 +17,10 @@ use std::time::{Duration, Instant};
 use interlock_core::places::REGENERABLE;
 use interlock_keep::{LeaveOut, Limits, Scope, Snapshot, Store, Undo};
 
-const LEAVE_OUT: LeaveOut<'static> = LeaveOut { regenerable: REGENERABLE, is_secret: &|_| false };
+const LEAVE_OUT: LeaveOut<'static> = LeaveOut {
+    is_regenerable: &|path| path.file_name().is_some_and(|name| REGENERABLE.iter().any(|known| name == *known)),
+    is_secret: &|_| false,
+};
 
 struct Ground {
     base: tempfile::TempDir,
@@ -142,7 +145,7 @@ fn undo(ground: &Ground, runs: usize) {
         let copied = ground.copy(&ground.project.join("d0"));
         let undone = timed(|| {
             let mut store = ground.store();
-            let undo = Undo { before, after, overlapping: Vec::new(), named: Vec::new() };
+            let undo = Undo { before, after, earlier: Vec::new(), overlapping: Vec::new(), named: Vec::new() };
             let plan = store.plan(&undo, LEAVE_OUT, 2).expect("a plan");
             let done = store.carry_out(&plan, LEAVE_OUT, 3).expect("carried out");
             assert_eq!(done.paths.len(), 1_000);

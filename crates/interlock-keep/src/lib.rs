@@ -11,7 +11,7 @@
 //! when the call has ended   let after = store.keep(&same_scope, leave_out, now_ms)?.id;
 //! may `rm -rf build` run?   store.recoverable(&before, Path::new("build"))?   // Kept, Regenerable, NotKept { path, why }, …
 //! `interlock changes`       store.changes(&before, &after)?, and of each node store.content(&node, bytes_max)?
-//! `interlock undo`          let plan = store.plan(&Undo { before, after, overlapping, named }, leave_out, now_ms)?;
+//! `interlock undo`          let plan = store.plan(&Undo { before, after, earlier, overlapping, named }, leave_out, now_ms)?;
 //!                           store.carry_out(&plan, leave_out, now_ms)?        // its `kept` and `after` undo the undo
 //! `interlock snapshots`     store.snapshots()?, store.left_out(&id)?, store.prune(&bounds, &held, now_ms)?
 //! ```

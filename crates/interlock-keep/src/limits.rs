@@ -5,15 +5,15 @@ use std::path::Path;
 /// What the caller leaves out of every snapshot.
 #[derive(Clone, Copy)]
 pub struct LeaveOut<'a> {
-    /// Names of directories that can be made again, wherever they lie but inside `.git`.
-    pub regenerable: &'a [&'a str],
+    /// Whether a directory beneath the project can be made again. It is asked about every directory but those in `.git`.
+    pub is_regenerable: &'a (dyn Fn(&Path) -> bool + Sync),
     /// Whether a path beneath the project is a place of secrets. It is asked about every name of every walk.
     pub is_secret: &'a (dyn Fn(&Path) -> bool + Sync),
 }
 
 impl std::fmt::Debug for LeaveOut<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("LeaveOut").field("regenerable", &self.regenerable).finish_non_exhaustive()
+        f.debug_struct("LeaveOut").finish_non_exhaustive()
     }
 }
 

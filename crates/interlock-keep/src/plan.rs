@@ -4,6 +4,7 @@
 //! touched meanwhile, is a clash and stays as it is, unless the caller names it. What was never kept is neither brought
 //! back nor taken away.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::log::{Snapshot, SnapshotId};
 use crate::named::{Lies, Named};
 use crate::node::{Kind, Node, Tree, Why};
 use crate::project::{joined, shown, spelled, split};
+use crate::restore::remove_leftovers;
 use crate::store::{Scope, Store};
 
 /// Which change is to be undone.
@@ -22,6 +24,8 @@ pub struct Undo {
     pub before: SnapshotId,
     /// The tree after it.
     pub after: SnapshotId,
+    /// The trees before and after earlier calls that are undone with it, the newest first.
+    pub earlier: Vec<(SnapshotId, SnapshotId)>,
     /// The trees before and after calls that ran meanwhile: what they touched too is a clash.
     pub overlapping: Vec<(SnapshotId, SnapshotId)>,
     /// If there are any, only what lies at or beneath these is undone, clash or not.
@@ -85,6 +89,14 @@ pub(crate) struct Planned {
     pub(crate) fate: Fate,
 }
 
+impl Undo {
+    /// The trees before and after each call, the newest first.
+    fn calls(&self) -> impl Iterator<Item = (&SnapshotId, &SnapshotId)> {
+        let earlier = self.earlier.iter().map(|(before, after)| (before, after));
+        std::iter::once((&self.before, &self.after)).chain(earlier)
+    }
+}
+
 impl Plan {
     /// Whether something stays as it is because it clashes.
     pub fn has_clashes(&self) -> bool {
@@ -96,6 +108,7 @@ impl Store {
     /// Says what an undo would do. The tree is kept first, so that the plan is about one moment.
     pub fn plan(&mut self, undo: &Undo, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Plan, KeepFault> {
         let _lock = self.lock()?;
+        remove_leftovers(&self.project)?;
         let (now, steps) = self.plan_locked(undo, leave_out, now_ms)?;
         let steps = steps
             .into_iter()
@@ -113,10 +126,15 @@ impl Store {
         now_ms: u64,
     ) -> Result<(Snapshot, Vec<Planned>), KeepFault> {
         self.objects.refresh()?;
-        let (before, after) = (self.find(&undo.before)?, self.find(&undo.after)?);
-        let scope = self.scope_of(&before)?;
+        let mut calls = Vec::new();
+        let mut scope = Scope::Paths(Vec::new());
+        for (before, after) in undo.calls() {
+            let (before, after) = (self.find(before)?, self.find(after)?);
+            scope = scope.and(self.scope_of(&before)?);
+            calls.push((before, after));
+        }
         let now = self.keep_locked(&scope, leave_out, now_ms)?;
-        let steps = self.steps(undo, &before, &after, &now)?;
+        let steps = self.steps(undo, &calls, &now)?;
         Ok((now, steps))
     }
 
@@ -126,51 +144,72 @@ impl Store {
         Ok(named.map_or(Scope::All, |named| Scope::Paths(named.0.iter().map(|path| shown(path)).collect())))
     }
 
-    fn steps(
-        &self,
-        undo: &Undo,
-        before: &Snapshot,
-        after: &Snapshot,
-        now: &Snapshot,
-    ) -> Result<Vec<Planned>, KeepFault> {
+    fn steps(&self, undo: &Undo, calls: &[(Snapshot, Snapshot)], now: &Snapshot) -> Result<Vec<Planned>, KeepFault> {
         let paths: Vec<Vec<u8>> = undo.named.iter().map(|path| spelled(path)).collect::<Result<_, _>>()?;
         let is_named = !paths.is_empty();
         let named = Named::new(paths);
-        let mut since: BTreeMap<Vec<u8>, Option<Node>> =
-            self.differing(after, now)?.into_iter().map(|(path, _, now)| (path, now)).collect();
         let mut overlapping = BTreeSet::new();
         for (before, after) in &undo.overlapping {
             let differing = self.differing(&self.find(before)?, &self.find(after)?)?;
             overlapping.extend(differing.into_iter().map(|(path, _, _)| path));
         }
+        let (changed, since) = self.changed_by(calls, now)?;
         let mut steps = Vec::new();
-        for (path, before, after) in self.differing(before, after)? {
+        for (path, Changed { before, now, is_as_left }) in changed {
             if is_named && named.lies(&path) != Lies::Within {
                 continue;
             }
-            let changed_since = since.remove(&path);
-            let clash = match (&changed_since, overlapping.contains(&path)) {
+            let clash = match (is_as_left, overlapping.contains(&path)) {
                 _ if is_named => None,
-                (Some(_), _) => Some(Clash::ChangedSince),
-                (None, true) => Some(Clash::Overlapping),
-                (None, false) => None,
+                (false, _) => Some(Clash::ChangedSince),
+                (true, true) => Some(Clash::Overlapping),
+                (true, false) => None,
             };
-            let now = changed_since.unwrap_or(after);
             let fate = fate(&before, &now, clash);
             steps.push(Planned { path, before, now, fate });
         }
         self.find_held(&mut steps, now)?;
-        self.add_missing(&mut steps, &since, before)?;
+        if let Some((first, _)) = calls.last() {
+            self.add_missing(&mut steps, &since, first)?;
+        }
         Ok(steps)
     }
 
-    /// What comes back needs the directories it lay in, even if the call left those alone and somebody else did not.
-    fn add_missing(
+    /// What calls changed, by path: what it was before the first of them, what it is now, and whether nobody else changed
+    /// it between them or since. And what changed since, of what they left alone.
+    fn changed_by(
         &self,
-        steps: &mut Vec<Planned>,
-        since: &BTreeMap<Vec<u8>, Option<Node>>,
-        before: &Snapshot,
-    ) -> Result<(), KeepFault> {
+        calls: &[(Snapshot, Snapshot)],
+        now: &Snapshot,
+    ) -> Result<(ByPath<Changed>, Since), KeepFault> {
+        let (mut changed, mut others) = (ByPath::<Changed>::new(), Since::new());
+        for (before, after) in calls {
+            let mut since: Since = self.differing(after, now)?.into_iter().map(|(path, _, now)| (path, now)).collect();
+            for (path, before, after) in self.differing(before, after)? {
+                let since = since.remove(&path);
+                match changed.entry(path) {
+                    // A later call went on from what this one left, or from what somebody else made of it.
+                    Entry::Occupied(mut later) => {
+                        let later = later.get_mut();
+                        later.is_as_left &= are_alike(&later.before, &after);
+                        later.before = before;
+                    }
+                    Entry::Vacant(new) => {
+                        let is_as_left = since.is_none();
+                        new.insert(Changed { before, now: since.unwrap_or(after), is_as_left });
+                    }
+                }
+            }
+            for (path, now) in since {
+                others.entry(path).or_insert(now);
+            }
+        }
+        others.retain(|path, _| !changed.contains_key(path));
+        Ok((changed, others))
+    }
+
+    /// What comes back needs the directories it lay in, even if the call left those alone and somebody else did not.
+    fn add_missing(&self, steps: &mut Vec<Planned>, since: &Since, before: &Snapshot) -> Result<(), KeepFault> {
         let comes_back = |step: &&Planned| step.fate == Fate::Restored && step.before.is_some();
         let mut missing: BTreeSet<Vec<u8>> = BTreeSet::new();
         for step in steps.iter().filter(comes_back) {
@@ -240,12 +279,28 @@ impl Trees<'_> {
     }
 }
 
-fn fate(before: &Option<Node>, now: &Option<Node>, clash: Option<Clash>) -> Fate {
-    let is_as_before = match (before, now) {
+/// By path, as the store spells it.
+type ByPath<T> = BTreeMap<Vec<u8>, T>;
+/// What became of paths since.
+type Since = ByPath<Option<Node>>;
+
+/// A path that calls changed.
+struct Changed {
+    before: Option<Node>,
+    now: Option<Node>,
+    is_as_left: bool,
+}
+
+fn are_alike(one: &Option<Node>, other: &Option<Node>) -> bool {
+    match (one, other) {
         (None, None) => true,
-        (Some(before), Some(now)) => before.is_like(now),
+        (Some(one), Some(other)) => one.is_like(other),
         _ => false,
-    };
+    }
+}
+
+fn fate(before: &Option<Node>, now: &Option<Node>, clash: Option<Clash>) -> Fate {
+    let is_as_before = are_alike(before, now);
     let not_kept = [before, now].into_iter().flatten().find_map(|node| match node.kind {
         Kind::LeftOut { why, .. } => Some(why),
         _ => None,

@@ -106,7 +106,7 @@ impl Store {
 }
 
 /// Removes what an undo that was cut short has left. What it displaced is kept: the snapshot was made before.
-fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
+pub(crate) fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
     let root = project.open_directory(b"").map_err(|why| KeepFault::read(project.path(), why))?;
     let entries = rustix::fs::Dir::read_from(&root).map_err(|why| KeepFault::read(project.path(), why))?;
     for entry in entries {

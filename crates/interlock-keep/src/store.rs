@@ -30,6 +30,19 @@ pub enum Scope {
     Paths(Vec<PathBuf>),
 }
 
+impl Scope {
+    /// What is in either.
+    pub(crate) fn and(self, other: Scope) -> Scope {
+        match (self, other) {
+            (Scope::Paths(mut paths), Scope::Paths(others)) => {
+                paths.extend(others);
+                Scope::Paths(paths)
+            }
+            _ => Scope::All,
+        }
+    }
+}
+
 /// The kept trees of one project.
 ///
 /// Several may be open for the same project, in one process or in many: a lock in the store lets one write at a time.
@@ -321,6 +334,21 @@ impl Store {
         self.each_left_out(Vec::new(), root, &mut |path, why| found.push((shown(path), why)))?;
         found.sort();
         Ok(found)
+    }
+
+    /// What the last walk over the whole project left out, and why, by path: the same as [`Store::left_out`] of its
+    /// snapshot, without reading that.
+    pub fn last_left_out(&self) -> Vec<(PathBuf, Why)> {
+        let directories = self.seen.iter().flat_map(|(seen, _)| &seen.directories);
+        let mut found: Vec<(PathBuf, Why)> = directories
+            .flat_map(|(path, directory)| directory.names.iter().map(move |name| (path, name)))
+            .filter_map(|(path, seen)| match seen.node.kind {
+                Kind::LeftOut { why, .. } => Some((shown(&crate::project::joined(path, &seen.name)), why)),
+                _ => None,
+            })
+            .collect();
+        found.sort();
+        found
     }
 
     fn each_left_out(&self, path: Vec<u8>, node: Node, tell: &mut dyn FnMut(&[u8], Why)) -> Result<(), KeepFault> {

@@ -116,14 +116,13 @@ fn left_out(
     path.extend_from_slice(name);
     if is_directory {
         let stamp = Stamp::of(stat);
-        let is_named = |name: &[u8]| ground.leave_out.regenerable.iter().any(|known| known.as_bytes() == name);
         if (stamp.device, stamp.inode) == ground.store || (opened.path.is_empty() && name.starts_with(STAGING)) {
             return Some(Why::Own);
         }
         if stamp.device != ground.device {
             return Some(Why::OtherFileSystem);
         }
-        if is_named(name) && !is_in_git(path) {
+        if !is_in_git(path) && (ground.leave_out.is_regenerable)(Path::new(OsStr::from_bytes(path))) {
             return Some(Why::Regenerable);
         }
     }

@@ -364,3 +364,34 @@ fn undoing_an_undo_leaves_alone_what_a_person_changed_meanwhile_elsewhere() {
     world.shell("rm src/other; printf '#!/bin/sh\\n' > run.sh");
     assert_eq!(world.tree(), looked);
 }
+
+#[test]
+fn calls_are_undone_together_but_for_what_somebody_else_changed_between_them() {
+    let mut world = World::new();
+    world.write("mine", "1");
+    world.write("both", "1");
+    world.write("between", "1");
+    let first = world.keep();
+    world.write("mine", "2");
+    world.write("both", "2");
+    world.write("between", "2");
+    let second = world.keep();
+    world.write("between", "a person's");
+    let third = world.keep();
+    world.write("both", "3");
+    world.write("between", "4");
+    world.write("new", "4");
+    let fourth = world.keep();
+    let ask = Undo { earlier: vec![(first, second)], ..undo(&third, &fourth, &[]) };
+    let plan = world.store.plan(&ask, LEAVE_OUT, 5).expect("a plan");
+    let fates: Vec<_> = plan.steps.iter().map(|step| (step.path.to_str().expect("UTF-8"), step.fate)).collect();
+    let clash = Fate::Clash(Clash::ChangedSince);
+    assert_eq!(
+        fates,
+        [("between", clash), ("both", Fate::Restored), ("mine", Fate::Restored), ("new", Fate::Restored)]
+    );
+    world.store.carry_out(&plan, LEAVE_OUT, 6).expect("undone");
+    let read = |name: &str| std::fs::read_to_string(world.project.join(name)).ok();
+    assert_eq!((read("mine").as_deref(), read("both").as_deref()), (Some("1"), Some("1")));
+    assert_eq!((read("between").as_deref(), read("new")), (Some("4"), None));
+}

@@ -10,8 +10,10 @@ use std::process::Command;
 use interlock_keep::{Fate, KeepFault, LeaveOut, Limits, Scope, Snapshot, SnapshotId, Store, Undo, Undone};
 
 /// What the tests leave out.
-pub(crate) const LEAVE_OUT: LeaveOut<'static> =
-    LeaveOut { regenerable: &["node_modules", "target"], is_secret: &|path| path.ends_with(".env") };
+pub(crate) const LEAVE_OUT: LeaveOut<'static> = LeaveOut {
+    is_regenerable: &|path| path.ends_with("node_modules") || path.ends_with("target"),
+    is_secret: &|path| path.ends_with(".env"),
+};
 
 /// A project beside its store.
 pub(crate) struct World {
@@ -92,7 +94,7 @@ impl World {
 
 pub(crate) fn undo(before: &SnapshotId, after: &SnapshotId, named: &[&str]) -> Undo {
     let named = named.iter().map(PathBuf::from).collect();
-    Undo { before: before.clone(), after: after.clone(), overlapping: Vec::new(), named }
+    Undo { before: before.clone(), after: after.clone(), earlier: Vec::new(), overlapping: Vec::new(), named }
 }
 
 /// What became of one path.
