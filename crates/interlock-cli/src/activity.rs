@@ -98,9 +98,15 @@ fn text(answer: &Answer) -> Result<String, Fault> {
 
 /// Rulings as a table; `top` shows it too.
 pub(crate) fn table<'a>(rows: impl Iterator<Item = &'a Activity>) -> Table {
-    let mut table = Table::new(&["TIME", "DECISION", "ACTION", "CODE", "AGENT", "STEP", "CONVERSATION"]);
+    let rows: Vec<&Activity> = rows.collect();
+    let mut names = vec!["TIME", "DECISION", "ACTION", "CODE", "AGENT", "STEP", "CONVERSATION"];
+    // What may have changed something is named, for `interlock changes` and `interlock undo`.
+    let names_changes = rows.iter().any(|row| row.changes.is_some());
+    names.extend(names_changes.then_some("CHANGED BY"));
+    let mut table = Table::new(&names);
     for row in rows {
-        table.row(cells(row));
+        let changed_by = row.changes.as_ref().map(|_| row.decision_id.as_str());
+        table.row(cells(row).into_iter().chain(names_changes.then(|| optional(changed_by, 40))).collect());
     }
     table
 }

@@ -237,6 +237,9 @@ fn ticket_text(ticket: &Ticket, now: Millis, full: bool) -> String {
     if status == "approved" {
         line("spent", if ticket.spent { "yes: its execution was reported" } else { "no" }.to_owned());
     }
+    if let Some(changes) = &ticket.changes {
+        line("changes", cell(changes, 80));
+    }
     let mut cut = false;
     let mut part = |title: &str, text: &str| {
         let (text, was_cut) = block_of(text, full);

@@ -31,6 +31,8 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
 const START_TIME_MAX: Duration = Duration::from_secs(20);
 /// How long a whole answer may take.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+/// How long an answer may take for which a whole project is read or written.
+const LONG_TIME_MAX: Duration = Duration::from_secs(600);
 /// The largest key file.
 const KEY_BYTES_MAX: u64 = 4096;
 /// How much of a server's message is shown.
@@ -146,8 +148,21 @@ impl Client {
         self.send("POST", path, Some(body))
     }
 
+    /// The same for what may take long: a whole project is read or written before the answer.
+    pub(crate) fn get_patiently(&self, path: &str) -> Result<Answer, Fault> {
+        self.send_within("GET", path, None, LONG_TIME_MAX)
+    }
+
+    pub(crate) fn post_patiently(&self, path: &str, body: &str) -> Result<Answer, Fault> {
+        self.send_within("POST", path, Some(body), LONG_TIME_MAX)
+    }
+
     fn send(&self, method: &str, path: &str, body: Option<&str>) -> Result<Answer, Fault> {
-        let deadline = Instant::now() + ANSWER_TIME_MAX;
+        self.send_within(method, path, body, ANSWER_TIME_MAX)
+    }
+
+    fn send_within(&self, method: &str, path: &str, body: Option<&str>, time: Duration) -> Result<Answer, Fault> {
+        let deadline = Instant::now() + time;
         let stream = self.connect(deadline)?;
         let broken = |error: io::Error| {
             // Neither goes away by itself, so nobody waits for it.
@@ -156,7 +171,7 @@ impl Client {
             }
             let what = match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                    format!("did not answer within {} seconds", ANSWER_TIME_MAX.as_secs())
+                    format!("did not answer within {} seconds", time.as_secs())
                 }
                 io::ErrorKind::InvalidData => format!("answered with what is not HTTP: {error}"),
                 _ => format!("broke the connection off: {error}"),

@@ -92,6 +92,15 @@ enum Command {
     Review(run::review::ReviewArguments),
     /// Let a call pass that was refused by mistake, as narrowly as the case
     Allow(run::allow::AllowArguments),
+    /// Show what a call changed
+    Changes(run::changes::ChangesArguments),
+    /// Bring back what calls changed
+    Undo(run::undo::UndoArguments),
+    /// See and drop the states that are kept of a project
+    Snapshots {
+        #[command(subcommand)]
+        command: run::snapshots::SnapshotsCommand,
+    },
     /// Only show refusals for a while
     Pause(run::pause::PauseArguments),
     /// Accept the workflow of a repository, as it is now, and put it in force
@@ -212,6 +221,9 @@ fn main() -> ExitCode {
         Command::Observe(arguments) => run::mode::run(&arguments, run::mode::Wanted::Observe),
         Command::Review(arguments) => run::review::run(&arguments),
         Command::Allow(arguments) => run::allow::run(&arguments),
+        Command::Changes(arguments) => run::changes::run(&arguments),
+        Command::Undo(arguments) => run::undo::run(&arguments),
+        Command::Snapshots { command } => run::snapshots::run(&command),
         Command::Pause(arguments) => run::pause::run(&arguments),
         Command::Trust(arguments) => run::trust::run(&arguments),
         Command::Audit { command } => audit::run(&command),
@@ -258,6 +270,9 @@ impl Command {
             Command::Enforce(arguments) | Command::Observe(arguments) => arguments.server.json,
             Command::Review(arguments) => arguments.server.json,
             Command::Allow(arguments) => arguments.server.json,
+            Command::Changes(arguments) => arguments.server.json,
+            Command::Undo(arguments) => arguments.server.json,
+            Command::Snapshots { command } => command.wants_json(),
             Command::Pause(arguments) => arguments.server.json,
             Command::Trust(arguments) => arguments.server.json,
             Command::Init(arguments) => arguments.json,

@@ -31,6 +31,7 @@ use interlock_runtime::startup::{
     DataDirectory, StartupFault, check_environment, check_files, make_directory, operator_key, operator_key_in,
 };
 use interlock_runtime::state_commit::settle_open_commits;
+use interlock_runtime::undo_door::settle_open_undos;
 use interlock_verifiers::Ground;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -204,6 +205,7 @@ fn prepare(arguments: &ServeArguments, reports: &Reports) -> Result<Ready, Refus
     let ledger = Ledger::start(ports, Arc::clone(&bundle))?;
     reports.listen_to(&ledger);
     settle_open_commits(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
+    settle_open_undos(&ledger).map_err(interlock_runtime::ledger::RecoveryFault::from)?;
     Ok(Ready {
         places,
         bundle,

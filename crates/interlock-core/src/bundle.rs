@@ -1,6 +1,7 @@
 //! A bundle: what an operator configures. It extends or tightens what is built in and loosens nothing.
 
 mod engines;
+mod keep;
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::rule::{CallSubject, CommandLine, Language, RuleFinding, RuleSource, R
 use crate::state::StateGuard;
 
 pub use engines::{ShellSettings, SqlSettings};
+pub use keep::{KeepSettings, Keeping};
 
 /// The format of bundles this version reads.
 const FORMAT: u32 = 1;
@@ -77,6 +79,7 @@ struct Settings {
     checkpoints: Option<CheckpointSettings>,
     sql: Option<SqlSettings>,
     shell: Option<ShellSettings>,
+    keep: Option<KeepSettings>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,6 +193,7 @@ struct BundleFile {
     checkpoints: Option<CheckpointFile>,
     sql: Option<SqlSettings>,
     shell: Option<ShellSettings>,
+    keep: Option<KeepSettings>,
     #[serde(default)]
     contain: BTreeMap<String, ProfileSource>,
 }
@@ -262,6 +266,8 @@ struct BundleText {
     sql: Option<SqlSettings>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     shell: Option<ShellSettings>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keep: Option<KeepSettings>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     contain: BTreeMap<String, ProfileSource>,
 }
@@ -362,6 +368,7 @@ impl Bundle {
             checkpoints,
             sql,
             shell,
+            keep: file.keep,
             contain: file.contain,
         })?;
         bundle.secrets = secrets;
@@ -426,6 +433,7 @@ impl Bundle {
             checkpoints: source.checkpoints.clone(),
             sql: source.sql.clone(),
             shell: source.shell.clone(),
+            keep: source.keep.clone(),
         };
         settings.check()?;
         let secrets = BTreeMap::new();
@@ -541,6 +549,11 @@ impl Bundle {
         self.settings.shell.as_ref()
     }
 
+    /// What is kept before calls change it, and for how long.
+    pub fn keeping(&self) -> Keeping {
+        Keeping::of(self.settings.keep.as_ref())
+    }
+
     /// A secret by its digest. A bundle that was read from the ledger has none.
     pub fn secret(&self, digest: Digest) -> Option<&str> {
         self.secrets.get(&digest).map(String::as_str)
@@ -566,6 +579,9 @@ impl Settings {
         within("limits.requests_per_minute_per_key", limits.requests_per_minute_per_key, u64::from(u32::MAX))?;
         within("limits.requests_per_minute", limits.requests_per_minute, u64::from(u32::MAX))?;
         within("limits.fuel_per_second_per_agent", limits.fuel_per_second_per_agent, AGENT_FUEL_MAX)?;
+        if let Some(keep) = &self.keep {
+            keep.check()?;
+        }
         for (name, principal) in &self.principals {
             check_address(&format!("principals.{}.webhook", crate::display(name)), &principal.webhook)?;
         }

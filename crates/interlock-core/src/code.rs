@@ -89,6 +89,9 @@ codes! {
     ContainSetup = "INTERLOCK-CONTAIN-001", "the command cannot be contained";
     ContainTicket = "INTERLOCK-CONTAIN-002", "there is no ticket for this command";
     ContainRecord = "INTERLOCK-CONTAIN-003", "the command cannot be recorded";
+    KeepFailed = "INTERLOCK-KEEP-001", "what the call may change cannot be kept";
+    KeepDamaged = "INTERLOCK-KEEP-002", "the store of kept states is damaged";
+    KeepConflict = "INTERLOCK-KEEP-003", "what is there now is not what the call left";
     ExecutionNotAllowed = "INTERLOCK-EXECUTION-001", "the decision lets nothing run";
     ExecutionReported = "INTERLOCK-EXECUTION-002", "the execution is reported already";
     ExecutionUnknown = "INTERLOCK-EXECUTION-003", "there is no such decision of this agent";

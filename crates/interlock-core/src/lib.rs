@@ -50,6 +50,7 @@ pub mod rule;
 pub mod ruling;
 pub mod schema;
 pub mod state;
+mod text_diff;
 pub mod transition;
 pub mod workflow;
 
@@ -60,3 +61,4 @@ pub use display::{DISPLAY_CHARS_MAX, Shown, display, inert_json, is_visible, vis
 pub use lookalike::reads_as;
 pub use percent::percent_decoded;
 pub use ruling::{Denial, Place, Side};
+pub use text_diff::unified_diff;

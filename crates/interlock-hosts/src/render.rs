@@ -26,6 +26,8 @@ pub enum Reply {
         ticket: String,
         /// The file by which Codex and Gemini CLI hand a command to the runner.
         script: String,
+        /// What the person at the host should know of it, where the host shows that to nobody else.
+        note: Option<String>,
     },
     /// This may not happen.
     Deny {
@@ -77,8 +79,8 @@ pub fn render(event: &HostEvent, reply: &Reply) -> Rendered {
             Reply::Deny { .. } | Reply::Ask { .. } | Reply::Rewrite { .. },
             Kind::Stop { .. } | Kind::SubagentStop { .. },
         ) => Rendered::silent(),
-        (Reply::Rewrite { ticket, script }, kind) => {
-            carried(event, kind, ticket, script).unwrap_or_else(|| denied(event, UNCARRIED))
+        (Reply::Rewrite { ticket, script, note }, kind) => {
+            carried(event, kind, ticket, script, note.as_deref()).unwrap_or_else(|| denied(event, UNCARRIED))
         }
         (Reply::Deny { reason }, _) => denied(event, reason),
         (Reply::Ask { reason }, Kind::BeforeTool { .. }) if event.may_ask => asked(event, reason),
@@ -140,11 +142,15 @@ fn told(event: &HostEvent, context: &str) -> Rendered {
 const UNCARRIED: &str = "Interlock refused this: the command cannot carry its ticket";
 
 /// The command with its ticket, at the event that asks about it first. A command that has one gets no second.
-fn carried(event: &HostEvent, kind: &Kind, ticket: &str, script: &str) -> Option<Rendered> {
+fn carried(event: &HostEvent, kind: &Kind, ticket: &str, script: &str, note: Option<&str>) -> Option<Rendered> {
     let Kind::BeforeTool { call, ticket: None, echo: false, .. } = kind else { return None };
     let input = carrying(event.host, call, ticket, script)?;
     Some(Rendered::said(match event.host {
-        Host::ClaudeCode => specific(event, &[("updatedInput", input)]),
+        Host::ClaudeCode => {
+            let mut parts = vec![("hookSpecificOutput", for_event(event, &[("updatedInput", input)]))];
+            parts.extend(note.map(|note| ("systemMessage", text(note))));
+            line(&parts)
+        }
         Host::Codex => specific(event, &[("permissionDecision", text("allow")), ("updatedInput", input)]),
         Host::Gemini => specific(event, &[("tool_input", input)]),
         Host::Cursor => return None,
@@ -224,9 +230,13 @@ fn blocked(reason: &str) -> String {
 
 /// The object for one event that Claude Code, Codex and Gemini CLI have in common.
 fn specific(event: &HostEvent, parts: &[(&str, Json)]) -> String {
+    line(&[("hookSpecificOutput", for_event(event, parts))])
+}
+
+fn for_event(event: &HostEvent, parts: &[(&str, Json)]) -> Json {
     let mut parts = parts.to_vec();
     parts.push(("hookEventName", text(event.name)));
-    line(&[("hookSpecificOutput", members(&parts))])
+    members(&parts)
 }
 
 fn line(parts: &[(&str, Json)]) -> String {

@@ -78,11 +78,16 @@ fn no_answer_allows_in_the_host_s_name() {
     }
 }
 
-fn replies() -> [Reply; 7] {
+fn replies() -> [Reply; 8] {
     [
         Reply::Pass { context: None },
         Reply::Pass { context: Some("phase: explore".to_owned()) },
-        Reply::Rewrite { ticket: "AAAABBBBCCCCDDDD".to_owned(), script: SCRIPT.to_owned() },
+        Reply::Rewrite { ticket: "AAAABBBBCCCCDDDD".to_owned(), script: SCRIPT.to_owned(), note: None },
+        Reply::Rewrite {
+            ticket: "AAAABBBBCCCCDDDD".to_owned(),
+            script: SCRIPT.to_owned(),
+            note: Some("what it deletes is kept".to_owned()),
+        },
         Reply::Deny { reason: "not in this phase".to_owned() },
         Reply::Deny { reason: " \n".to_owned() },
         Reply::Ask { reason: "is \"this\" right?".to_owned() },

@@ -12,6 +12,7 @@ use interlock_wire::{Activity, ActivityPage, ActivitySummary, RawJson, Repeats, 
 use crate::Service;
 use crate::answer::{Refusal, dollars, json};
 use crate::auth::Credentials;
+use crate::keep::changes_of;
 use crate::query::Query;
 use crate::request::malformed;
 use crate::routes::{Answered, Parts, parts};
@@ -321,6 +322,7 @@ impl Service {
             dry_run: facts.is_some_and(|facts| facts.dry_run),
             execution,
             repeats: None,
+            changes: changes_of(ruled),
         })
     }
 }

@@ -169,7 +169,10 @@ fn status_of(code: Code) -> StatusCode {
         | Code::ApprovalDecided
         | Code::ApprovalStale
         | Code::ExecutionNotAllowed
-        | Code::ExecutionReported => StatusCode::CONFLICT,
+        | Code::ExecutionReported
+        | Code::KeepFailed
+        | Code::KeepDamaged
+        | Code::KeepConflict => StatusCode::CONFLICT,
         Code::RequestSlow => StatusCode::REQUEST_TIMEOUT,
         Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
         Code::FaultStore | Code::FaultBusy | Code::LedgerDamaged => StatusCode::SERVICE_UNAVAILABLE,

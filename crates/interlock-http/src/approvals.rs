@@ -22,6 +22,7 @@ use crate::apart::{Asker, long};
 use crate::attest::carry;
 use crate::auth::{Credentials, Operator, ReadsAs};
 use crate::body::{Received, read_body, read_unproven};
+use crate::keep::changes_of;
 use crate::query::Query;
 use crate::request::{Body, boolean, count, dollars, malformed, only, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts};
@@ -405,8 +406,24 @@ impl Service {
     /// A ticket, with its attestation if one is due.
     fn answer_ticket(&self, ticket: &Ticket, reading: ReadsAs) -> Answered {
         let token = self.attest_ticket(ticket)?;
-        let shown = wire::Ticket { attestation: token.clone(), ..self.show_ticket(ticket, reading)? };
+        let (attestation, changes) = (token.clone(), self.changes_by(ticket)?);
+        let shown = wire::Ticket { attestation, changes, ..self.show_ticket(ticket, reading)? };
         Ok(carry(answer_json(StatusCode::OK, wire::write(&shown)), token.as_deref()))
+    }
+
+    /// The command that shows what was changed by the call that used up a ticket's agreement.
+    fn changes_by(&self, ticket: &Ticket) -> Result<Option<String>, Refusal> {
+        let fault = |_| Refusal::of_code(Code::FaultStore);
+        let (ledger, agent) = (self.gate.ledger(), self.find_agent(&ticket.agent)?);
+        let Some(newest) = agent.map(|agent| agent.entries).filter(|_| ticket.spent) else { return Ok(None) };
+        for seq in (ticket.opened..=newest).take(LOOKED_AT_MAX) {
+            let Some(found) = ledger.entry_of(Some(&ticket.agent), seq).map_err(fault)? else { continue };
+            let ruled = found.entry.body.ruled();
+            if let Some(ruled) = ruled.filter(|ruled| ruled.redeemed.as_ref() == Some(&ticket.approval_id)) {
+                return Ok(changes_of(ruled));
+            }
+        }
+        Ok(None)
     }
 
     /// A ticket as it is told; the agent's own words only to operators.

@@ -46,6 +46,7 @@ pub mod client;
 pub mod deliver;
 pub mod hooks;
 mod impatient;
+mod keep;
 mod keys;
 mod meter;
 mod metrics;
@@ -86,6 +87,7 @@ use interlock_runtime::attestation::AttestationKeys;
 use interlock_runtime::clock::Entropy;
 use interlock_runtime::coding_agents::Projects;
 use interlock_runtime::gate::Gate;
+use interlock_runtime::keeper::Keeper;
 use interlock_runtime::ledger::TreeCache;
 
 /// Everything a request may need.
@@ -117,6 +119,8 @@ pub struct Service {
     unaccepted_told: Mutex<Option<Instant>>,
     /// Where coding agents work.
     projects: Arc<Projects>,
+    /// What is kept of projects. Without a home nothing is.
+    keeper: OnceLock<Arc<Keeper>>,
     /// The home whose runner hosts hand their command lines to. Without it there is no runner.
     home: OnceLock<PathBuf>,
 }
@@ -166,6 +170,7 @@ impl Service {
             answers: answers::Answers::default(),
             unaccepted_told: Mutex::default(),
             projects: Arc::default(),
+            keeper: OnceLock::new(),
             home: OnceLock::new(),
         })
     }

@@ -31,7 +31,7 @@ use crate::register::Registration;
 use crate::request::{Body, malformed};
 use crate::rulings::RulingPath;
 use crate::runs::RunDeed;
-use crate::{Service, activity, agents, approvals, audit, keys, runs, telemetry, workflows};
+use crate::{Service, activity, agents, approvals, audit, keep, keys, runs, telemetry, workflows};
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
@@ -83,6 +83,11 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/runs/{id}/allow", run_deed(RunDeed::Allow))
         .route("/runs/{id}/disallow", run_deed(RunDeed::Disallow))
         .route("/decisions/{id}", get(runs::decision))
+        .route("/changes", get(keep::changes))
+        .route("/undo", post(keep::undo))
+        .route("/snapshots", get(keep::snapshots))
+        .route("/snapshots/prune", post(keep::prune))
+        .route("/snapshots/{id}", get(keep::snapshot))
         .route("/keys", get(keys::keys).post(keys::create))
         .route("/keys/{id}/revoke", post(keys::revoke))
         .route("/audit/entries", get(audit::entries))

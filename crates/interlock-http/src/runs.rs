@@ -22,6 +22,7 @@ use crate::answer::{Refusal, dollars, json, recorded};
 use crate::apart::long;
 use crate::auth::Credentials;
 use crate::hooks::state_object;
+use crate::keep::changes_of;
 use crate::query::Query;
 use crate::request::{Body, count, malformed, only, present, read_reason, reason, text_or_null};
 use crate::routes::{Answered, Parts, blocking, parts, read_body};
@@ -319,6 +320,7 @@ fn shown_call(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
         effects: found.iter().flat_map(|found| &found.effects).map(|effect| effect.as_str().to_owned()).collect(),
         rules: evidence.map(|evidence| evidence.matched.clone()).unwrap_or_default(),
         approval_id: ruled.ticket.as_ref().map(|ticket| ticket.approval_id.clone()),
+        changes: changes_of(ruled),
         input: parameters,
         ..wire::RefusedCall::default()
     }

@@ -28,12 +28,20 @@ pub struct Limits {
     pub added_bytes_max: u64,
     /// How long to wait for another process that uses the store.
     pub wait_ms_max: u64,
+    /// From this length on, a file of git's objects is kept as a second name of it, where it cannot share blocks. A
+    /// program that writes into such a file changes both; shorter ones are copied.
+    pub linked_bytes_min: u64,
 }
 
 impl Limits {
     /// What holds unless an operator says otherwise.
-    pub const USUAL: Limits =
-        Limits { nodes_max: 500_000, file_bytes_max: 1 << 30, added_bytes_max: 4 << 30, wait_ms_max: 30_000 };
+    pub const USUAL: Limits = Limits {
+        nodes_max: 500_000,
+        file_bytes_max: 1 << 30,
+        added_bytes_max: 4 << 30,
+        wait_ms_max: 30_000,
+        linked_bytes_min: 256 << 20,
+    };
 }
 
 /// What a store may hold when it is pruned.

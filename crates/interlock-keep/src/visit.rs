@@ -159,8 +159,7 @@ fn visit_file(
         return Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::Special, false), known));
     }
     let path = joined(&opened.path, &name);
-    let is_large = Stamp::of(&stat).size > u64::try_from(PIECE_LEN).unwrap_or(u64::MAX);
-    if is_large && is_git_object(&path) {
+    if Stamp::of(&stat).size >= ground.limits.linked_bytes_min && is_git_object(&path) {
         let linked = ground.into.objects.linked();
         if let Some(digest) = crate::linked::link(linked, thread, opened.descriptor.as_fd(), &name, &file) {
             return stored(name, &file, |size| Kind::File { size, content: Content::Linked(digest) }, known);

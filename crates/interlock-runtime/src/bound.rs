@@ -18,12 +18,17 @@ use interlock_core::places::{
 };
 use interlock_core::rule::ShellPattern;
 
+use interlock_keep::Why;
+
 use crate::call_policy::TEMPORARY;
 use crate::git_index;
+use crate::keeper::Taken;
 use crate::paths::{self, Base, Missing, Resolved};
 
 /// The most files and directories of a project that are looked at for names of secrets.
 const LOOKED_AT_MAX: usize = 200_000;
+/// What git takes its configuration from as soon as it is there.
+const OF_GIT: [&str; 2] = ["**/.git/commondir", "**/.git/info/attributes"];
 /// The most guarded places of one kind.
 const PLACES_MAX: usize = 4_096;
 
@@ -46,6 +51,8 @@ pub struct BoundGround<'a> {
     pub effects: &'a [Effect],
     /// By what it was decided that the command is held.
     pub rung: Rung,
+    /// The state that was kept before, if one was: what is not in it is not written.
+    pub kept: Option<&'a Taken>,
 }
 
 /// The bound of a call.
@@ -65,7 +72,8 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
     hidden.extend(secrets_in(&project)?);
     let write: Vec<PathBuf> =
         profile.write.iter().filter_map(|place| placed(place, &project, ground.user_home)).collect();
-    let locked = if write.is_empty() { BTreeSet::new() } else { locked_in(&project, is_unknown)? };
+    let mut locked = if write.is_empty() { BTreeSet::new() } else { locked_in(&project, is_unknown, ground.kept)? };
+    locked.retain(|place| !hidden.iter().any(|hidden| place.starts_with(hidden)));
     if hidden.len() > PLACES_MAX || locked.len() > PLACES_MAX {
         return Err(io::Error::other("there are too many guarded places"));
     }
@@ -79,7 +87,7 @@ pub fn bound_of(profile: &Profile, ground: &BoundGround<'_>) -> io::Result<Bound
         profile: profile.name.clone(),
         rung: ground.rung,
         write: texts(write)?,
-        armed: if profile.write.is_empty() { Vec::new() } else { armed() },
+        armed: if profile.write.is_empty() { Vec::new() } else { armed(is_unknown && ground.kept.is_some()) },
         locked: texts(locked)?,
         hidden: texts(outermost(hidden))?,
         covers: covers.into_iter().collect(),
@@ -209,14 +217,17 @@ fn is_regenerable(name: &OsStr) -> bool {
 }
 
 /// Names of files that run later, wherever they lie. What git and packages hold is guarded otherwise, or made anew.
-fn armed() -> Vec<String> {
+fn armed(opens_git: bool) -> Vec<String> {
     let is_made_anew = |pattern: &str| pattern.split('/').any(|name| name == ".git" || REGENERABLE.contains(&name));
     let named = fixed_places(Concern::RunsLater).chain(fixed_places(Concern::Own));
-    named.filter(|pattern| pattern.starts_with("**/") && !is_made_anew(pattern)).map(str::to_owned).collect()
+    let named = named.filter(|pattern| pattern.starts_with("**/") && !is_made_anew(pattern));
+    let of_git = OF_GIT.iter().copied().filter(|_| opens_git);
+    named.chain(of_git).map(str::to_owned).collect()
 }
 
-/// Places of a project that run later, as far as they are there. Of a line that nobody understood, all of git's.
-fn locked_in(project: &Path, is_unknown: bool) -> io::Result<BTreeSet<PathBuf>> {
+/// Places of a project that run later, as far as they are there, and those that could not be brought back. Of a line that
+/// nobody understood, all of git's, unless it is kept.
+fn locked_in(project: &Path, is_unknown: bool, kept: Option<&Taken>) -> io::Result<BTreeSet<PathBuf>> {
     let mut locked = guarded_in(project, Concern::RunsLater)?;
     locked.extend(guarded_in(project, Concern::Own)?);
     let git = project.join(".git");
@@ -226,13 +237,27 @@ fn locked_in(project: &Path, is_unknown: bool) -> io::Result<BTreeSet<PathBuf>> 
         inside.is_some_and(|inside| inside.iter().any(|name| name != ".git" && is_regenerable(name)))
     };
     locked.retain(|path| *path != git && !is_made_anew(path));
-    if is_unknown {
+    let is_open = kept.is_some_and(|_| is_plain_repository(&git));
+    if is_unknown && !is_open {
         locked.insert(git);
     } else {
-        let runs = ["hooks", "config", "config.worktree", "info/attributes"].map(|name| git.join(name));
+        let runs = ["hooks", "config", "config.worktree", "info/attributes", "commondir"].map(|name| git.join(name));
         locked.extend(runs.into_iter().filter(|path| path.symlink_metadata().is_ok()));
     }
+    let left_out = kept.into_iter().flat_map(|taken| &taken.left_out);
+    let lost = left_out.filter(|(_, why)| *why != Why::Regenerable).map(|(path, _)| project.join(path));
+    locked.extend(lost);
     Ok(locked)
+}
+
+/// Whether all of a repository that says what git runs is in the usual places. Where there are more of them, in
+/// submodules or other work trees, code that nobody understood does not write in it.
+fn is_plain_repository(git: &Path) -> bool {
+    let is_there = |name: &str| git.join(name).symlink_metadata().is_ok();
+    let is_directory = git.symlink_metadata().is_ok_and(|found| found.is_dir());
+    is_directory
+        && ["hooks", "config"].into_iter().all(is_there)
+        && !["modules", "worktrees", "commondir"].into_iter().any(is_there)
 }
 
 /// What of the home directory is there for code that nobody understood: hidden entries that are no secrets, directories
@@ -334,7 +359,7 @@ mod tests {
     fn a_directory_that_cannot_be_listed_is_no_bound() {
         let missing = std::env::temp_dir().join(format!("interlock-bound-{}", std::process::id()));
         assert!(guarded_in(&missing, Concern::Secret).is_err());
-        assert!(locked_in(&missing, true).is_err());
+        assert!(locked_in(&missing, true, None).is_err());
         fs::create_dir_all(missing.join(".ssh")).expect("made");
         for name in ["Server.PEM", ".old.key", "led", "id_x"] {
             fs::write(missing.join(name), "").expect("written");

@@ -34,7 +34,7 @@ pub use containable::{RunnerGround, TEMPORARY, inner_line, profile_of};
 use place::Places;
 
 /// The version of this policy. Rises when a call could be judged differently, or its certificate is written differently.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The most paths that are listed of one kind.
 pub const PATHS_LISTED_MAX: usize = 256;
 /// The largest file whose lines are counted, in bytes.
@@ -185,7 +185,9 @@ pub fn examine_call(bundle: &Bundle, ground: &Ground, call: &Call, place: &CallP
     let outside = Outside { any: outside, left: is_outside(&left, place) };
     let judged = Judged::new(call, &seen, &found, outside, registered.map(|row| row.risk));
     let mut checks = checks(&judged, &found, &seen);
-    checks.extend(bound.as_ref().map(|_| Check { name: "contained".into(), passed: true }));
+    let passed = |name: &'static str| Check { name: name.into(), passed: true };
+    checks.extend(bound.as_ref().map(|_| passed("contained")));
+    checks.extend(bound.as_ref().filter(|bound| bound.brings_back(&effects)).map(|_| passed("recoverable")));
     let certificate = certificate(bundle, call, &judged, &found, &subject, bound.as_ref());
     let list = |writes: bool| {
         let known = subject.paths.iter().filter(|path| path.writes == writes).filter_map(|path| path.path.clone());
@@ -681,5 +683,6 @@ fn certificate(
     ];
     let held = |bound: &BoundEvidence| [bound.digest.to_string(), bound.abilities.shown()].map(|text| (&*text).into());
     pieces.extend(bound.into_iter().flat_map(held));
+    pieces.extend(bound.filter(|bound| bound.keeps).map(|_| "the project is kept".into()));
     Digest::of(&[&Json::Array(pieces).canonical()])
 }

@@ -105,7 +105,10 @@ fn recorded(ledger: &Ledger) -> Result<HashMap<(String, String), String>, StoreF
     Ok(known)
 }
 
-fn for_each_run(ledger: &Ledger, mut each: impl FnMut(&str, Run) -> Result<(), StoreFault>) -> Result<(), StoreFault> {
+pub(crate) fn for_each_run(
+    ledger: &Ledger,
+    mut each: impl FnMut(&str, Run) -> Result<(), StoreFault>,
+) -> Result<(), StoreFault> {
     let mut after = String::new();
     loop {
         let page = ledger.runs(&after, PAGE)?;
@@ -198,6 +201,28 @@ impl Projects {
             let others = known.iter().filter(|(of, there)| of != host && there == project);
             others.map(|(of, there)| agent_id(of, there)).collect()
         })
+    }
+
+    /// The agents of all hosts that work in a project.
+    pub fn agents_in(&self, ledger: &Ledger, project: &str) -> Result<Vec<String>, StoreFault> {
+        self.with_known(ledger, |known| {
+            let there = known.iter().filter(|(_, there)| there == project);
+            there.map(|(host, there)| agent_id(host, there)).collect()
+        })
+    }
+
+    /// The nearest directory, from one upwards, that is the project of some agent.
+    pub fn above(&self, ledger: &Ledger, directory: &Path) -> Result<Option<String>, StoreFault> {
+        let Ok(resolved) = fs::canonicalize(directory) else { return Ok(None) };
+        self.with_known(ledger, |known| {
+            let is_project = |path: &&str| known.iter().any(|(_, project)| project == path);
+            resolved.ancestors().filter_map(Path::to_str).find(is_project).map(str::to_owned)
+        })
+    }
+
+    /// All directories that are the project of some agent.
+    pub fn all(&self, ledger: &Ledger) -> Result<BTreeSet<String>, StoreFault> {
+        self.with_known(ledger, |known| known.iter().map(|(_, project)| project.clone()).collect())
     }
 
     /// Whether refusals hold for any host in any project.

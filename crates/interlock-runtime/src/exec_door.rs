@@ -5,19 +5,20 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use interlock_core::action::{PassAsked, PassRuling, PhaseEvidence, decide_start};
+use interlock_core::action::{CallEvidence, PassAsked, PassRuling, PhaseEvidence, decide_start};
 use interlock_core::call::Effect;
 use interlock_core::contain::{Bound, Rung};
 use interlock_core::ledger::{Entry, ExecEnded, ExecStarted};
 use interlock_core::workflow::{ExecTicket, OpenCall};
 use interlock_core::{Code, Digest};
-
+use interlock_keep::Scope;
 use interlock_verifiers::shell::{Setting, examine};
 
 use crate::bound::{BoundGround, bound_of, temporary_of};
 use crate::call_gate::Standing;
 use crate::clock::hex;
 use crate::coding_agents::{Known, project_of};
+use crate::keeper::Taken;
 use crate::ledger::{Answer, Command, RunChange};
 use crate::paths;
 use crate::tool_door::{DoorFault, Origin, Place, ToolDoor, fault_of};
@@ -77,6 +78,7 @@ impl ToolDoor {
             bound: None,
             foreign: false,
             by_hook: coming.by_hook,
+            kept: None,
         };
         let open = decide_start(&row, &standing.run, &started.asked(), ledger.now()).map_err(DoorFault::Refused)?;
         started.profile = open.ticket.as_ref().and_then(|ticket| ticket.profile.clone());
@@ -89,8 +91,20 @@ impl ToolDoor {
         let session = facts.map(|call| call.session.clone()).unwrap_or_default();
         let effects = evidence.map(|found| found.effects.as_slice()).unwrap_or_default();
         let named = self.named_in(coming.line, directory);
-        let rung = evidence.and_then(|found| found.bound.as_ref()).map(|bound| bound.abilities.rung());
-        let wanted = Wanted { project: &project, named: &named, effects, rung: rung.unwrap_or_default() };
+        let observed = entry.body.ruled().is_some_and(|ruled| ruled.observed);
+        let changes = evidence.is_none_or(CallEvidence::changes);
+        let kept = match changes {
+            true => self.keep_before(&project, &Scope::All, &decision_id, observed)?,
+            false => None,
+        };
+        let held = evidence.and_then(|found| found.bound.as_ref());
+        // It was approved because what it may destroy is kept.
+        if changes && held.is_some_and(|bound| bound.keeps) && !observed && kept.is_none() {
+            return Err(DoorFault::Refused(Code::KeepFailed));
+        }
+        started.kept = kept.as_ref().map(|taken| taken.snapshot.id.to_string());
+        let rung = held.map(|bound| bound.abilities.rung()).unwrap_or_default();
+        let wanted = Wanted { project: &project, named: &named, effects, rung, kept: kept.as_ref() };
         let bound = started.profile.as_deref().map(|name| self.bound(name, &wanted)).transpose()?;
         let temp = match &bound {
             Some(_) => {
@@ -99,7 +113,6 @@ impl ToolDoor {
             None => None,
         };
         started.bound = bound.as_ref().and_then(digest_of);
-        let observed = entry.body.ruled().is_some_and(|ruled| ruled.observed);
         let judged_in = evidence.and_then(|found| found.phase.as_ref()).filter(|_| !observed);
         let (env_blocked, env_set) = phase_environment(&standing, judged_in)?;
         let exec_id = started.exec_id.clone();
@@ -129,9 +142,16 @@ impl ToolDoor {
 
     /// Hands in how a command ended that was started with a ticket.
     pub fn end_exec(&self, ticket: &str, ended: ExecEnded) -> Result<(), DoorFault> {
-        let (_, entry) = self.judged_by(ticket)?;
+        let (decision_id, entry) = self.judged_by(ticket)?;
+        let evidence = entry.body.ruled().and_then(|ruled| ruled.evidence.as_ref()?.call.as_deref());
+        let changes = evidence.is_none_or(CallEvidence::changes);
         let agent = entry.agent.ok_or(DoorFault::Refused(Code::ContainTicket))?;
-        self.hand_in(Command::ChangeRun { agent, change: RunChange::EndExec(Box::new(ended)) })
+        self.hand_in(Command::ChangeRun { agent: agent.clone(), change: RunChange::EndExec(Box::new(ended)) })?;
+        let row = self.gate.ledger().agent(&agent)?;
+        if let Some(project) = row.as_ref().and_then(|row| row.profile.description.as_deref()).filter(|_| changes) {
+            self.keep_after_call(&agent, project, decision_id, Scope::All);
+        }
+        Ok(())
     }
 
     /// The decision that a ticket is for, and its entry.
@@ -183,15 +203,15 @@ impl ToolDoor {
             None => project_of(Path::new(directory), |_| Known::No)
                 .ok_or(DoorFault::Unreadable("the directory of the command cannot be found"))?,
         };
-        let bound =
-            self.bound(profile, &Wanted { project: &project, named: &[], effects: &[Effect::Unknown], rung })?;
+        let wanted = Wanted { project: &project, named: &[], effects: &[Effect::Unknown], rung, kept: None };
+        let bound = self.bound(profile, &wanted)?;
         let answer = self.submit(Command::PassOwnRun);
         if matches!(answer, Answer::Passed(PassRuling::Passes(_))) { Ok(bound) } else { Err(fault_of(&answer)) }
     }
 
     /// The bound of a profile, here and now.
     fn bound(&self, profile: &str, wanted: &Wanted<'_>) -> Result<Bound, DoorFault> {
-        let Wanted { project, named, effects, rung } = *wanted;
+        let Wanted { project, named, effects, rung, kept } = *wanted;
         let bundle = self.gate.bundle();
         let profile = bundle.profiles().get(profile).ok_or(DoorFault::Refused(Code::ContainSetup))?;
         let own = self.own_places(project);
@@ -204,6 +224,7 @@ impl ToolDoor {
             named,
             effects,
             rung,
+            kept,
         };
         // Where the guarded places cannot all be found, nothing can promise that they are out of reach.
         bound_of(profile, &ground).map_err(|_| DoorFault::Refused(Code::ContainSetup))
@@ -253,6 +274,8 @@ struct Wanted<'a> {
     effects: &'a [Effect],
     /// By what it was decided that the command is held.
     rung: Rung,
+    /// The state that was kept before.
+    kept: Option<&'a Taken>,
 }
 
 /// Names of variables to take away, and variables to set.

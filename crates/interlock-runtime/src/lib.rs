@@ -63,6 +63,12 @@ mod git_hooks;
 #[cfg(feature = "ledger")]
 mod git_index;
 #[cfg(feature = "ledger")]
+pub mod keep_door;
+#[cfg(feature = "ledger")]
+pub mod keeper;
+#[cfg(feature = "ledger")]
+pub mod kept_calls;
+#[cfg(feature = "ledger")]
 pub mod ledger;
 pub mod paths;
 mod platform;
@@ -79,6 +85,8 @@ pub mod startup;
 pub mod state_commit;
 #[cfg(feature = "ledger")]
 pub mod tool_door;
+#[cfg(feature = "ledger")]
+pub mod undo_door;
 
 pub use commit::{Committed, PreparedCommit, StateFiles};
 pub use platform::{HeldDirectory, HeldRoot};

@@ -16,12 +16,14 @@ use interlock_core::ledger::{Body, CallEndReported, Likeness, Ruled, SessionBoun
 use interlock_core::places::PROJECT_SETTINGS;
 use interlock_core::workflow::{Carried, Context, HostSeen, OpenCall};
 use interlock_core::{Code, Digest};
+use interlock_keep::KeepFault;
 
 use crate::call_gate::{CallAsking, Standing};
 use crate::call_policy::{CallPlace, Executor, RunnerGround};
 use crate::clock::Entropy;
 use crate::coding_agents::{HostProcesses, Known, Projects, Sessions, agent_id, profile, project_of};
 use crate::gate::Gate;
+use crate::keeper::Keeper;
 use crate::ledger::{Answer, Command, Enrolment, RunChange, StoreFault, TransitionCommand};
 use crate::paths;
 use crate::process::{lineage, remember_parent};
@@ -30,6 +32,8 @@ use crate::process::{lineage, remember_parent};
 const NAME_BYTES_MAX: usize = 256;
 /// How many files of an ended call are named.
 const FILES_MAX: usize = 64;
+/// Where kept states of projects lie, in a home.
+const KEPT: &str = "kept";
 /// The session of the events with which `interlock doctor` tries hooks.
 pub const DOCTOR_SESSION: &str = "interlock-doctor";
 
@@ -41,6 +45,7 @@ pub struct ToolDoor {
     sessions: Sessions,
     processes: HostProcesses,
     pub(crate) ground: DoorGround,
+    pub(crate) keeper: Arc<Keeper>,
 }
 
 /// What is known of the machine behind the door.
@@ -166,6 +171,14 @@ pub enum DoorFault {
     Refused(Code),
     /// The ledger is not available.
     Store(StoreFault),
+    /// What the call may change cannot be kept.
+    NotKept(KeepFault),
+}
+
+impl From<KeepFault> for DoorFault {
+    fn from(fault: KeepFault) -> DoorFault {
+        DoorFault::NotKept(fault)
+    }
 }
 
 impl From<StoreFault> for DoorFault {
@@ -184,7 +197,14 @@ impl ToolDoor {
     ) -> Result<ToolDoor, StoreFault> {
         remember_parent();
         let (sessions, processes) = (Sessions::load(gate.ledger())?, HostProcesses::load(gate.ledger())?);
-        Ok(ToolDoor { gate, projects, entropy, sessions, processes, ground })
+        let user_home = ground.user_home.as_deref().map(PathBuf::from);
+        let keeper = Arc::new(Keeper::new(ground.home.join(KEPT), user_home));
+        Ok(ToolDoor { gate, projects, entropy, sessions, processes, ground, keeper })
+    }
+
+    /// What is kept of projects.
+    pub fn keeper(&self) -> Arc<Keeper> {
+        Arc::clone(&self.keeper)
     }
 
     /// Which agent it is: that of the project the host was installed in, that the session began in, or that its directory
@@ -324,7 +344,7 @@ impl ToolDoor {
                 on_path: &self.ground.on_path,
                 // Hosts take the shell of the user, and nothing in an event says which it is.
                 executor: Executor::BashOrZsh,
-                runner: origin.runner,
+                runner: origin.runner.map(|runner| RunnerGround { keeps: self.keeps(&place.project), ..runner }),
             },
             text: Some(Arc::from(kept_text(call))),
         };
@@ -337,6 +357,9 @@ impl ToolDoor {
         let ruled = recorded.entry.body.into_ruled().ok_or(DoorFault::Refused(Code::FaultInternal))?;
         let runs = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref()?.runs);
         let goes_on = ruled.ruling.decision.lets_run() || ruled.observed;
+        if goes_on && !coming.echo {
+            self.keep_before_call(origin, place, coming, &ruled)?;
+        }
         let ticket = runs.filter(|_| goes_on && !coming.echo);
         let ticket = ticket.and_then(|_| self.gate.ledger().ticket_for(&ruled.decision_id));
         Ok(CallAnswer { ruled, is_own, ticket })
@@ -385,7 +408,12 @@ impl ToolDoor {
             files: call.intent.writes.iter().map(|change| in_project(&change.path)).take(FILES_MAX).collect(),
         };
         let beside = self.projects.beside(self.gate.ledger(), origin.host, &place.project)?;
-        self.change(&place.agent, RunChange::CallEnded { report: Box::new(report), beside })
+        let kept = self.kept_for(origin, place, over)?;
+        self.change(&place.agent, RunChange::CallEnded { report: Box::new(report), beside })?;
+        if let Some((decision_id, scope)) = kept {
+            self.keep_after_call(&place.agent, &place.project, decision_id, scope);
+        }
+        Ok(())
     }
 
     fn carried(&self, place: &Place, ticket: Option<&str>) -> Carried {

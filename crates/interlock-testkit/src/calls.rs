@@ -68,6 +68,12 @@ pub struct CallCase {
     /// That kernel has no namespaces for it.
     #[serde(default)]
     narrow: bool,
+    /// The host may run the line without it.
+    #[serde(default)]
+    advisory: bool,
+    /// It keeps the project before a line starts.
+    #[serde(default)]
+    keeps: bool,
     /// An action that asks for the same command line gets the same from the rules.
     #[serde(default)]
     both_doors: bool,
@@ -99,6 +105,8 @@ struct Expect {
     files_known: Option<bool>,
     /// The profile that holds it, or `none`.
     contained: Option<String>,
+    /// What it destroys can be brought back.
+    recoverable: Option<bool>,
 }
 
 /// A kernel that can hold whatever a profile says.
@@ -164,7 +172,8 @@ impl CallCase {
             executor,
             runner: self.runner.then_some(RunnerGround {
                 abilities: Abilities { namespaces: !self.narrow, narrow: self.narrow, ..ABLE },
-                advisory: false,
+                advisory: self.advisory,
+                keeps: self.keeps,
             }),
         };
         let call = self.call(&fill);
@@ -278,6 +287,8 @@ impl Expect {
         same("outside", self.outside.map(|it| it.to_string()), found.outside_project.to_string());
         let profile = found.bound.as_ref().map_or("none", |bound| bound.profile.as_str());
         same("contained", self.contained.clone(), profile.to_owned());
+        let is_recoverable = found.checks.iter().any(|check| check.passed && check.name.word() == "recoverable");
+        same("recoverable", self.recoverable.map(|it| it.to_string()), is_recoverable.to_string());
         same("edit_lines", self.edit_lines.map(|it| it.to_string()), found.edit_lines.to_string());
         same("files_known", self.files_known.map(|it| it.to_string()), found.files_known.to_string());
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }

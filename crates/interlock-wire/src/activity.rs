@@ -36,6 +36,8 @@ wire! {
         dry_run: bool,
         execution?: ReportedExecution,
         repeats?: Repeats,
+        /// The command that shows what it changed: of a coding agent's call that ran and may have changed something.
+        changes?: String,
     }
 
     /// Refusals that were like the one with this `decision_id`, counted in one entry: all of them asked for the same

@@ -57,6 +57,8 @@ wire! {
         reason?: String,
         /// Whether its execution was reported; nothing more can be done with it then.
         spent: bool,
+        /// The command that shows what was changed by the call that used up the agreement.
+        changes?: String,
         attestation?: String = Attestation,
     }
 
@@ -141,7 +143,7 @@ named! {
 #[rustfmt::skip]
 const OF_ACTIONS: &[&str] = &[
     "action_type", "conversation_id", "step_number", "risk_level", "cost_usd", "action", "corrected_query",
-    "user_intent", "justification", "attestation",
+    "user_intent", "justification", "changes", "attestation",
 ];
 
 fn form(title: &'static str, kind: &'static str) -> Object {

@@ -22,6 +22,7 @@
 //! | coding agents: runs, refusals, allowances | `runs.rs` |
 //! | workflows by name | `workflows.rs` |
 //! | what runner and daemon say to each other | `exec.rs` |
+//! | kept states: changes, undo, snapshots | `keep.rs` |
 //! | what commands read beside all that | `local.rs` |
 //! | the description: routes, parameters, refusals, examples | `document.rs` |
 
@@ -47,6 +48,7 @@ mod audit;
 mod document;
 mod errors;
 mod exec;
+mod keep;
 mod keys;
 mod local;
 mod rulings;
@@ -67,6 +69,10 @@ pub use document::document;
 pub use errors::{Error, ErrorAnswer, LimitFigures, StaleDetails};
 pub use exec::{ExecEnd, ExecForm, ExecLeft, ExecReached, ExecStart, ExecStarted};
 pub use interlock_core::json::RawJson;
+pub use keep::{
+    ChangedFile, Changes, KeptState, KeptStates, LeftOutPlace, PruneRequest, PrunedStates, UndoAnswer, UndoRequest,
+    UndoStep,
+};
 pub use keys::{Key, KeyList, KeyRequest, RotateRequest, RotatedKey};
 pub use local::{About, HookAnswer, Info, Running};
 pub use rulings::{

@@ -88,6 +88,8 @@ wire! {
         effects: Vec<String>,
         rules: Vec<String>,
         approval_id?: String,
+        /// The command that shows what it changed, if it ran and may have changed something.
+        changes?: String,
         /// The input, as long as its text is kept.
         input?: RawJson,
         door?: String = any().one_of([Door::Verify, Door::Tools].map(Door::as_str)),

@@ -92,7 +92,8 @@ named! {
         "trust_requested", "approval_resolved", "executed", "trust_changed", "status_changed", "mode_changed",
         "token_rotated", "texts_erased", "key_created", "key_revoked", "signing_key_rotated", "run_started",
         "run_steered", "transitioned", "call_ended", "turn_ended", "session_bound", "allowance_given",
-        "allowance_taken", "workflow_registered", "refusals_repeated", "passed", "exec_started", "exec_ended"
+        "allowance_taken", "workflow_registered", "refusals_repeated", "passed", "exec_started", "exec_ended",
+        "kept", "undo_started", "undo_ended", "pruned"
     ]);
 
     /// A JWT of the type `qwed-attestation+jwt` that can be checked with /.well-known/jwks.json alone. It is there for

@@ -24,6 +24,8 @@ use crate::daemon::{Daemon, RUN, SOCKET};
 
 /// How long the daemon may take to answer, its start included.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// How long the answer to a start may take: the project is kept before it is given, the first time all of it.
+const START_TIME_MAX: Duration = Duration::from_secs(600);
 /// Where it is written down which process holds the namespaces of a session, in the directory of one run.
 const SESSIONS: &str = "sessions";
 /// The longest name of a directory that is handed back to a host.
@@ -230,7 +232,7 @@ fn is_shut_in(home: &Path) -> bool {
 fn start(daemon: &Daemon, home: &Path, asked: &ExecStart) -> Result<Option<ExecStarted>, NotRun> {
     let deadline = Instant::now() + ANSWER_TIME_MAX;
     let body = interlock_wire::write(asked);
-    let send = || daemon.post("/exec/start", &body, deadline);
+    let send = || daemon.post("/exec/start", &body, Instant::now() + START_TIME_MAX);
     let unrecorded = |fault: Fault| NotRun::new(Code::ContainRecord, fault.message);
     let (status, body) = match send() {
         Err(fault) if !fault.is_transient => return Err(unrecorded(fault)),

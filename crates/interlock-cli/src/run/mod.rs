@@ -10,17 +10,21 @@
 //! | `review` | `review.rs` |
 //! | `allow` | `allow.rs` |
 //! | `trust` | `trust.rs` |
+//! | `changes`, `undo`, `snapshots` | `changes.rs`, `undo.rs`, `snapshots.rs` |
 //! | `workflow start`, `status`, `force`, `stop`, `thaw` | `steer.rs` |
 //!
 //! Nothing is decided here: every change is a request to the server, which records it.
 
 pub(crate) mod allow;
+pub(crate) mod changes;
 pub(crate) mod mode;
 pub(crate) mod pause;
 mod refusals;
 pub(crate) mod review;
+pub(crate) mod snapshots;
 pub(crate) mod steer;
 pub(crate) mod trust;
+pub(crate) mod undo;
 
 use std::env;
 use std::fs;
@@ -87,6 +91,13 @@ pub(crate) struct Agents {
     /// The root of the project.
     pub(crate) project: String,
     pub(crate) list: Vec<Known>,
+}
+
+/// The directory that is meant, as a text.
+fn directory_of(given: Option<&Path>) -> Result<String, Fault> {
+    let here = given.unwrap_or(Path::new("."));
+    let found = fs::canonicalize(here).map_err(|error| Fault::new(format!("{}: {error}", here.display())))?;
+    found.into_os_string().into_string().map_err(|_| Fault::new("the directory is not UTF-8"))
 }
 
 /// All coding agents the server knows.

@@ -41,6 +41,8 @@ pub(super) struct Refused {
     pub(super) message: String,
     pub(super) rules: Vec<String>,
     pub(super) effects: Vec<String>,
+    /// The command that shows what it changed, if it ran all the same.
+    pub(super) changes: Option<String>,
     /// The call; nothing once its text is no longer kept.
     pub(super) call: Option<Call>,
 }
@@ -68,6 +70,7 @@ impl Refused {
             message: row.message.unwrap_or_default(),
             rules: row.rules,
             effects: row.effects,
+            changes: row.changes,
             call: input.map(|input| recorded_call(agent.host, &tool, input)),
             tool,
         })

@@ -184,6 +184,9 @@ fn text(groups: &[Group], limit: usize, total: usize, passed: u64, shell: &Shell
         let _ = writeln!(out, "        {FAINT}example{RESET}  {}", cell(&newest.wanted(), 90));
         let (when, effects) = (cell(&moment::short(&newest.at), 20), newest.effects.join(", "));
         let _ = writeln!(out, "        {FAINT}last{RESET}     {when}, effects: {}", cell(&effects, 60));
+        if let Some(changes) = group.refused.iter().find_map(|refused| refused.changes.as_ref()) {
+            let _ = writeln!(out, "        {FAINT}changed{RESET}  {}", cell(changes, 60));
+        }
         let _ = match group.proposal(shell) {
             Ok(line) => writeln!(out, "        {FAINT}to allow{RESET} {line}"),
             Err(reason) => writeln!(out, "        {FAINT}to allow{RESET} nothing: {reason}"),

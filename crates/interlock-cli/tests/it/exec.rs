@@ -1,6 +1,7 @@
 //! `interlock exec` as people and hosts run it: what was judged runs, once and where it was judged, and nothing else does.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -25,7 +26,17 @@ pub(crate) struct Agent {
 
 impl Agent {
     pub(crate) fn new(host: &str) -> Agent {
+        Agent::under(host, "")
+    }
+
+    /// The same under a bundle.
+    pub(crate) fn under(host: &str, settings: &str) -> Agent {
         let home = Home::new();
+        if !settings.is_empty() {
+            let bundle = home.home().join("data/bundle");
+            DirBuilder::new().recursive(true).mode(0o700).create(&bundle).expect("made");
+            fs::write(bundle.join("interlock.toml"), settings).expect("written");
+        }
         let output = home.run(&["install", host, "--yes"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let prefix = shell_prefix(path(&home.home()));
@@ -33,7 +44,7 @@ impl Agent {
     }
 
     /// What the host is answered before it runs a line, if it is let.
-    fn asks(&self, host: &str, line: &str) -> Result<Option<Value>, String> {
+    pub(crate) fn asks(&self, host: &str, line: &str) -> Result<Option<Value>, String> {
         let (name, tool) = match host {
             "gemini" => ("BeforeTool", "run_shell_command"),
             _ => ("PreToolUse", "Bash"),

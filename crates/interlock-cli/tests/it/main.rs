@@ -22,6 +22,7 @@ mod shut_in;
 mod stopping;
 mod telemetry;
 mod tls;
+mod undo;
 mod usage;
 mod whole;
 mod workflow;

@@ -92,15 +92,23 @@ pub struct BoundEvidence {
     /// The host runs the line as it was if what it was told is lost: then nothing holds it.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub advisory: bool,
+    /// All that is writable in the bound is kept before the command starts, can be made again, or is made read-only.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub keeps: bool,
 }
 
 impl BoundEvidence {
-    /// Whether the bound holds all that a call with these effects may do. What destroys is never only contained: what it
-    /// destroys lies in the bound.
+    /// Whether the bound holds all that a call with these effects may do. What destroys is held only where all that it can
+    /// destroy is kept: it lies in the bound.
     pub fn holds(&self, profiles: &Profiles, effects: &[Effect]) -> bool {
         let profile = profiles.get(&self.profile);
         profile.is_some_and(|profile| profile.digest() == self.digest && self.abilities.hold_profile(profile))
-            && !effects.contains(&Effect::Destructive)
+            && (self.keeps && !self.advisory || !effects.contains(&Effect::Destructive))
+    }
+
+    /// Whether a call with these effects destroys something, and all that it can destroy is kept before it starts.
+    pub fn brings_back(&self, effects: &[Effect]) -> bool {
+        self.keeps && effects.contains(&Effect::Destructive)
     }
 }
 
@@ -137,6 +145,7 @@ mod tests {
                 digest: profile.digest(),
                 abilities: narrow(6),
                 advisory: false,
+                keeps: false,
             };
             assert_eq!(evidence.holds(&profiles, &[Effect::Unknown]), holds, "{name}");
             assert!(Abilities { namespaces: true, ..narrow(6) }.hold_profile(profile), "{name}");

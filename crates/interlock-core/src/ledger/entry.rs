@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::entry_ref::{EntryName, EntryRef, NAMES_SINCE};
 use super::exec_entry::{ExecEnded, ExecStarted};
+use super::keep_entry::{Kept, Pruned, UndoEnded, UndoStarted};
 use super::refusals::RefusalsRepeated;
 use super::run_entry::{
     AllowanceGiven, AllowanceTaken, CallEndReported, Passed, RunStarted, RunSteered, SessionBound, Transitioned,
@@ -13,16 +14,16 @@ use super::run_entry::{
 };
 use super::workflows::WorkflowRegistered;
 use crate::action::{
-    Actor, AgentStatus, Charge, Evidence, Facts, Figures, Merits, Millis, Mode, Profile, Ruling, Trust, TrustCause,
-    Usage, Verdict,
+    Actor, AgentStatus, CallEvidence, Charge, Evidence, Facts, Figures, Merits, Millis, Mode, Profile, Ruling, Trust,
+    TrustCause, Usage, Verdict,
 };
 use crate::digest::Digest;
 use crate::json;
 
 /// The form of entries. A reader refuses newer ones.
-pub const FORMAT: u32 = 6;
+pub const FORMAT: u32 = 7;
 /// Rises whenever `decide` may answer differently.
-pub const RULES: u32 = 6;
+pub const RULES: u32 = 7;
 
 /// What most entries need, so that one allocation holds them.
 const USUAL_BYTES: usize = 1536;
@@ -141,6 +142,14 @@ kinds! {
     ExecStarted(Box<ExecStarted>),
     /// How a command ended, as its runner saw.
     ExecEnded(Box<ExecEnded>),
+    /// The state of a project was kept for a call.
+    Kept(Box<Kept>),
+    /// An operator brings back what calls changed.
+    UndoStarted(Box<UndoStarted>),
+    /// How that ended.
+    UndoEnded(Box<UndoEnded>),
+    /// Kept states were dropped.
+    Pruned(Box<Pruned>),
 }
 
 impl Body {
@@ -243,6 +252,16 @@ pub struct Ruled {
     /// The allowance a tool call used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<String>,
+}
+
+impl Ruled {
+    /// Whether it is a tool call that was let run, or ran all the same, and may have changed something.
+    pub fn may_have_changed(&self) -> bool {
+        let is_call = self.facts.as_ref().is_some_and(|facts| facts.call.is_some());
+        let evidence = self.evidence.as_ref().and_then(|evidence| evidence.call.as_deref());
+        let ran = self.ruling.decision.lets_run() || self.observed;
+        is_call && ran && evidence.is_none_or(CallEvidence::changes)
+    }
 }
 
 /// A ticket that a ruling opened.

@@ -31,6 +31,9 @@ pub struct ExecStarted {
     /// one that can ask, which is a start of its own and takes the place of this one.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub by_hook: bool,
+    /// The snapshot of the project that was taken before it; none if it only reads, or nothing is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<String>,
 }
 
 impl ExecStarted {

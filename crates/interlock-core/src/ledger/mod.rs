@@ -6,6 +6,7 @@
 mod entry;
 mod entry_ref;
 mod exec_entry;
+mod keep_entry;
 mod merits;
 mod project;
 mod proof;
@@ -23,6 +24,7 @@ pub use entry::{
 };
 pub use entry_ref::{EntryName, EntryRef, NAMES_SINCE};
 pub use exec_entry::{ExecEnded, ExecStarted};
+pub use keep_entry::{Kept, KeptAt, Pruned, UndoEnded, UndoOutcome, UndoStarted};
 pub use merits::MeritsCount;
 pub use project::{Consequences, Moment, OpenIntent, Rows, StateHead, apply, is_of_run, resolve_for_run};
 pub use proof::{

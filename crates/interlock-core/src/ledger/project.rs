@@ -16,6 +16,7 @@ use super::entry::{
 };
 use super::entry_ref::{EntryRef, NAMES_SINCE};
 use super::exec_entry::{ExecEnded, ExecStarted};
+use super::keep_entry::{UndoEnded, UndoStarted};
 use super::refusals::apply_repeated;
 use super::run_entry::{RunSteered, Transitioned};
 use super::workflows::{WorkflowHead, WorkflowRegistered};
@@ -195,6 +196,9 @@ impl<'e, R: Rows> Step<'e, R> {
             }
             Body::ExecStarted(started) => self.of_agent(|step, agent| step.start_exec(agent, started)),
             Body::ExecEnded(ended) => self.of_agent(|step, _| step.end_exec(ended)),
+            Body::UndoStarted(undo) => self.of_agent(|step, _| step.start_undo(undo)),
+            Body::UndoEnded(undo) => self.of_agent(|step, _| step.end_undo(undo)),
+            Body::Kept(_) | Body::Pruned(_) => self.agent(|_| {}),
             Body::TurnEnded(turn) => self.run(|run, _| workflow::end_turn(run, |open| turn.had(open))),
             Body::SessionBound(bound) => self.run(|run, _| {
                 run.bind(&bound.session);
@@ -452,6 +456,25 @@ impl<'e, R: Rows> Step<'e, R> {
         let mut run = self.rows.run(id)?;
         self.check(decide_end(&run, &ended.exec_id).is_ok(), "it is the end of no command that was started");
         runs::end_exec(&mut run, ended);
+        self.after.run = Some(Box::new(run));
+        Ok(())
+    }
+
+    fn start_undo(&mut self, undo: &UndoStarted) -> Result<(), R::Fault> {
+        let mut run = self.rows.run(self.agent_id())?;
+        self.check(run.undoing.is_none(), "another undo is under way");
+        run.undoing = Some(undo.undo_id.clone());
+        self.after.run = Some(Box::new(run));
+        Ok(())
+    }
+
+    fn end_undo(&mut self, undo: &UndoEnded) -> Result<(), R::Fault> {
+        let mut run = self.rows.run(self.agent_id())?;
+        self.check(run.undoing.as_ref() == Some(&undo.undo_id), "it is the end of no undo that is under way");
+        run.undoing = None;
+        // What was observed of the files counts no more.
+        run.changes = run.changes.saturating_add(1);
+        run.seen.facts.clear();
         self.after.run = Some(Box::new(run));
         Ok(())
     }

@@ -69,6 +69,9 @@ pub struct Run {
     /// Processes that told of calls or began sessions here, the first of them first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostSeen>,
+    /// The undo that is under way in the agent's project.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoing: Option<String>,
 }
 
 /// Where a run stands.

@@ -8,6 +8,7 @@ use interlock_core::contain::{PROJECT, Rung};
 use interlock_core::ledger::ExecEnded;
 use interlock_hosts::Host;
 use interlock_runtime::exec_door::{StartAnswer, StartComing};
+use interlock_runtime::keep_door::code_of;
 use interlock_runtime::tool_door::{Caller, DoorFault};
 use interlock_wire::{ExecEnd, ExecForm, ExecStart, ExecStarted};
 
@@ -34,6 +35,7 @@ impl From<DoorFault> for ExecRefused {
             DoorFault::Refused(code) => *code,
             DoorFault::Unreadable(_) => Code::ContainTicket,
             DoorFault::Store(_) => Code::ContainRecord,
+            DoorFault::NotKept(fault) => code_of(fault),
         };
         ExecRefused { code, message: words::fault(&fault) }
     }

@@ -137,6 +137,7 @@ impl Hooks {
         let service = service.with_home(home.clone());
         let (gate, projects) = (Arc::clone(&service.gate), Arc::clone(&service.projects));
         let door = ToolDoor::new(gate, projects, Arc::clone(&service.entropy.0), ground)?;
+        service.keeper.get_or_init(|| door.keeper());
         Ok(Hooks { service, door, key, token, stop, home, user_home, abilities, binary, unheld: Mutex::default() })
     }
 
@@ -163,14 +164,16 @@ impl Hooks {
         match event.host.rewrites() {
             Rewriting::Held => {
                 let is_ours = prefix.is_some_and(|prefix| self.is_own_prefix(prefix));
-                is_ours.then_some(RunnerGround { abilities, advisory: false })
+                is_ours.then_some(RunnerGround { abilities, advisory: false, keeps: false })
             }
             Rewriting::Advisory => {
                 let is_there = self.script().is_file() && may_carry(event.host, call) && !self.is_unheld(place);
-                is_there.then_some(RunnerGround { abilities, advisory: true })
+                is_there.then_some(RunnerGround { abilities, advisory: true, keeps: false })
             }
             // The line itself hands the command to the runner, and nothing else is in it.
-            Rewriting::None => self.is_by_hand(call).then_some(RunnerGround { abilities, advisory: false }),
+            Rewriting::None => {
+                self.is_by_hand(call).then_some(RunnerGround { abilities, advisory: false, keeps: false })
+            }
         }
     }
 
@@ -333,7 +336,8 @@ impl Hooks {
         if answer.goes_on() {
             let script = self.script().to_string_lossy().into_owned();
             let ticket = answer.ticket.as_ref().filter(|_| event.host.rewrites() != Rewriting::None);
-            let rewrite = |ticket: &String| Reply::Rewrite { ticket: ticket.clone(), script };
+            let note = words::recoverable(&answer.ruled);
+            let rewrite = |ticket: &String| Reply::Rewrite { ticket: ticket.clone(), script, note };
             return Ok(ticket.map_or(Reply::Pass { context: None }, rewrite));
         }
         let CallAnswer { ruled, is_own, .. } = answer;

@@ -8,6 +8,7 @@ use interlock_core::workflow::{ToolPattern, WayOut, state_of, ways_out};
 use interlock_core::{Code, display};
 use interlock_hosts::Kind;
 use interlock_runtime::call_gate::Standing;
+use interlock_runtime::keep_door::{code_of, told};
 use interlock_runtime::tool_door::DoorFault;
 
 pub(super) const SUBAGENT: &str =
@@ -41,12 +42,27 @@ pub(super) fn held(profile: &str, decision_id: &str) -> String {
     )
 }
 
+/// What a person is told of a line that destroys what is kept.
+pub(super) fn recoverable(ruled: &Ruled) -> Option<String> {
+    let call = ruled.evidence.as_ref()?.call.as_ref()?;
+    let id = &ruled.decision_id;
+    call.bound.as_ref()?.brings_back(&call.effects).then(|| {
+        format!("Interlock keeps what this may delete: `interlock undo {id}` brings it back, `interlock changes {id}` shows it.")
+    })
+}
+
 pub(super) fn fault(fault: &DoorFault) -> String {
     match fault {
         DoorFault::Unreadable(reason) => unreadable(reason),
         DoorFault::Refused(code) => {
             format!("Interlock refused this ({code}: {}). A person can run `interlock explain {code}`.", code.title())
         }
+        DoorFault::NotKept(fault) => format!(
+            "Interlock refused this: what it may change cannot be kept ({}: {}). A person can run `interlock explain {}`.",
+            code_of(fault),
+            told(fault),
+            code_of(fault)
+        ),
         DoorFault::Store(_) => {
             "Interlock could not record this, so it is refused (INTERLOCK-FAULT-002). A person can run `interlock \
              doctor`."

@@ -7,9 +7,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use interlock_keep::{Bounds, Fate, Limits, Scope, SnapshotId, Store};
+use interlock_keep::{Bounds, Fate, Scope, SnapshotId, Store};
 
-use crate::world::{LEAVE_OUT, Looks, World, looks, shell, undo};
+use crate::world::{LEAVE_OUT, LINKING, Looks, World, looks, shell, undo};
 
 /// Every call by which something comes to be on a disk, or ceases to be.
 const CALLS: [&str; 17] = [
@@ -169,7 +169,7 @@ fn pruning_can_be_killed_anywhere() {
 fn child() {
     let value = |name: &str| std::env::var(name).unwrap_or_default();
     let (project, stores) = (value("KEEP_PROJECT"), value("KEEP_STORES"));
-    let mut store = Store::open(Path::new(&stores), Path::new(&project), Limits::USUAL).expect("a store");
+    let mut store = Store::open(Path::new(&stores), Path::new(&project), LINKING).expect("a store");
     let before = SnapshotId::parse(&value("KEEP_BEFORE")).expect("an id");
     match value("KEEP_WORK").as_str() {
         "keep" => _ = store.keep(&Scope::All, LEAVE_OUT, 40).expect("kept"),

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use interlock_keep::{Fate, FaultKind};
+use interlock_keep::{Fate, FaultKind, Limits};
 
 use crate::world::{LEAVE_OUT, World, set_mode, undo};
 
@@ -72,6 +72,20 @@ fn whatever_git_destroys_comes_back() {
     ] {
         comes_back(destroying);
     }
+}
+
+#[test]
+fn a_pack_that_a_program_writes_into_comes_back() {
+    let mut world = World::with_limits(Limits::USUAL);
+    world.shell(
+        "git init -q -b main --template= .; head -c 3000000 /dev/urandom > noise; git add .; git commit -qm noise; git repack -qad",
+    );
+    let (looked, said_before, before) = (world.tree(), said(&world), world.keep());
+    world.shell("chmod -R u+w .git/objects/pack; for pack in .git/objects/pack/*.pack; do echo x > \"$pack\"; done");
+    let after = world.keep();
+    world.undo(&before, &after);
+    assert_eq!(world.tree(), looked);
+    assert_eq!(said(&world), said_before);
 }
 
 #[test]

@@ -15,6 +15,9 @@ pub(crate) const LEAVE_OUT: LeaveOut<'static> = LeaveOut {
     is_secret: &|path| path.ends_with(".env"),
 };
 
+/// What is usual, but for files of git's objects, which have second names as soon as they are not small.
+pub(crate) const LINKING: Limits = Limits { linked_bytes_min: 1 << 20, ..Limits::USUAL };
+
 /// A project beside its store.
 pub(crate) struct World {
     pub(crate) directory: tempfile::TempDir,
@@ -25,7 +28,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new() -> World {
-        World::with_limits(Limits::USUAL)
+        World::with_limits(LINKING)
     }
 
     pub(crate) fn with_limits(limits: Limits) -> World {
@@ -39,7 +42,7 @@ impl World {
 
     /// The same store, opened anew: as another process would.
     pub(crate) fn reopened(&self) -> Store {
-        Store::open(&self.stores, &self.project, Limits::USUAL).expect("a store")
+        Store::open(&self.stores, &self.project, LINKING).expect("a store")
     }
 
     pub(crate) fn keep(&mut self) -> SnapshotId {

@@ -1,10 +1,13 @@
 //! Which profile gives a command line all that it was seen to need, if one does. What needs more is judged as if nothing
 //! could hold it.
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use interlock_core::bundle::Bundle;
 use interlock_core::call::{Call, Effect, Family};
 use interlock_core::contain::{Abilities, BUILD, BoundEvidence, PROJECT, READ, Rung};
-use interlock_core::places::is_within;
+use interlock_core::places::{is_guarded_secret, is_within};
 use interlock_core::rule::{CallHost, CallPath, CallSubject, Then, is_shipped, shell_quoted, shell_words};
 
 use interlock_verifiers::shell::{Needs, Setting, examine};
@@ -21,6 +24,15 @@ pub struct RunnerGround {
     pub abilities: Abilities,
     /// The host may run the line as it was, if what it is told gets lost.
     pub advisory: bool,
+    /// What lines may change in the project is kept before they start.
+    pub keeps: bool,
+}
+
+impl RunnerGround {
+    /// Whether a line may destroy what lies in its bound: it is kept, and nothing runs the line without the bound.
+    fn can_bring_back(self) -> bool {
+        self.keeps && !self.advisory
+    }
 }
 
 /// The bound for a call, and what of it the bound answers for.
@@ -34,7 +46,8 @@ pub(super) fn bound_for(
 ) -> Option<BoundEvidence> {
     let is_line = call.family == Some(Family::Bash) && call.intent.commands.len() == 1;
     let label = seen.label?;
-    if !ground.abilities.hold() || !is_line || seen.has_unread || seen.labels.contains(&Effect::Destructive) {
+    let destroys = seen.labels.contains(&Effect::Destructive);
+    if !ground.abilities.hold() || !is_line || seen.has_unread || destroys && !ground.can_bring_back() {
         return None;
     }
     let needs: Vec<Needs> = seen.lines.iter().flat_map(|line| &line.commands).map(|command| command.needs).collect();
@@ -59,6 +72,18 @@ pub(super) fn bound_for(
     let profile = bundle.profiles().get(profile).filter(|profile| ground.abilities.hold_profile(profile))?;
     // Without namespaces there is no loopback of its own.
     let has_loopback = ground.abilities.rung() == Rung::Full;
+    // What a profile lets write elsewhere is not kept.
+    let keeps =
+        ground.can_bring_back() && !profile.write.is_empty() && profile.write.iter().all(|place| is_in_project(place));
+    let lost = |touched: &&CallPath| {
+        // A project may lie among temporary files; inside it nothing is private.
+        let is_kept = |path: &&str| is_within(path, project) || !is_private(path) && !super::is_stream(path);
+        let path = touched.path.as_deref().filter(is_kept);
+        touched.writes && path.is_some_and(|path| !can_be_kept(Path::new(path), Path::new(project), bundle))
+    };
+    if destroys && (!keeps || subject.paths.iter().any(|touched| lost(&touched))) {
+        return None;
+    }
     let answers = |reached: &CallHost| match reached.host.as_deref() {
         Some(host) => has_loopback && is_loopback(host) || profile.connects(host),
         None => reached.command.and_then(|at| needs.get(at)) == Some(&Needs::Packages),
@@ -68,6 +93,7 @@ pub(super) fn bound_for(
         digest: profile.digest(),
         abilities: ground.abilities,
         advisory: ground.advisory,
+        keeps,
     })
 }
 
@@ -86,10 +112,31 @@ pub fn profile_of(line: &str, setting: &Setting) -> Option<&'static str> {
     }
 }
 
+/// Whether a place of a profile lies in the project.
+fn is_in_project(place: &str) -> bool {
+    !place.starts_with(['/', '~'])
+}
+
+/// Whether what a line names can be brought back. What is beneath a directory and cannot be is made read-only.
+fn can_be_kept(path: &Path, project: &Path, bundle: &Bundle) -> bool {
+    let keeping = bundle.keeping();
+    let is_secret = || path.to_str().is_some_and(|path| is_guarded_secret(&path.to_lowercase()));
+    let (Ok(found), Ok(root)) = (path.symlink_metadata(), project.symlink_metadata()) else { return true };
+    let kind = found.file_type();
+    let is_small = !kind.is_file() || found.len().min(found.blocks().saturating_mul(512)) <= keeping.file_bytes_max;
+    let is_known = kind.is_file() || kind.is_dir() || kind.is_symlink();
+    is_known && is_small && found.dev() == root.dev() && (keeping.secrets || !is_secret())
+}
+
 /// Whether no rule of the operator is about what code that nobody understood might do: a bound keeps it from the places of
 /// the shipped rules, and knows nothing of theirs.
 fn rules_are_silent(bundle: &Bundle, subject: &CallSubject<'_>) -> bool {
-    let is_open = subject.effects.iter().any(|effect| matches!(effect, Effect::Unknown | Effect::Network));
+    let leads_anywhere = || subject.paths.iter().any(|touched| touched.writes && touched.path.is_none());
+    let is_open = subject.effects.iter().any(|effect| match effect {
+        Effect::Unknown | Effect::Network => true,
+        Effect::Destructive => leads_anywhere(),
+        Effect::ReadOnly | Effect::Write => false,
+    });
     if !is_open {
         return true;
     }

@@ -173,7 +173,7 @@ fn entries_of_host_processes_of_format_4() {
 #[test]
 fn newer_entries_are_refused() {
     let line = golden("entries-1.jsonl").lines().next().expect("an entry").to_owned();
-    for (old, new, told) in [("\"format\":1", "\"format\":7", 7), ("\"rules\":1", "\"rules\":7", 7)] {
+    for (old, new, told) in [("\"format\":1", "\"format\":8", 8), ("\"rules\":1", "\"rules\":8", 8)] {
         let newer = line.replacen(old, new, 1);
         assert_eq!(Entry::from_bytes(newer.as_bytes()), Err(EntryError::Newer(told)), "{newer}");
     }
@@ -431,8 +431,8 @@ fn what_an_older_ledger_answered_is_found_after_its_migration() {
     let mut reader = SqliteReader::open(scratch.path()).expect("a reader");
     let entries = reader.entries(0, 1_000).expect("entries");
     let formats: Vec<u32> = entries.iter().map(|bytes| Entry::from_bytes(bytes).expect("an entry").format).collect();
-    assert!(formats.is_sorted() && formats.first() == Some(&5) && formats.last() == Some(&6), "{formats:?}");
-    for bytes in entries.iter().filter(|bytes| bytes.starts_with(b"{\"format\":6")) {
+    assert!(formats.is_sorted() && formats.first() == Some(&5) && formats.last() == Some(&7), "{formats:?}");
+    for bytes in entries.iter().filter(|bytes| bytes.starts_with(b"{\"format\":7")) {
         let text = String::from_utf8_lossy(bytes);
         for index in [r#""previous":"#, r#""opened":3"#, r#""decision":5"#, r#""intent":3"#] {
             assert!(!text.contains(index), "{index}: {text}");
@@ -547,5 +547,18 @@ fn entries_of_format_6() {
         r#""intent":{"seq":4}"#,
     ] {
         assert!(golden.contains(shape), "{shape}");
+    }
+}
+
+#[test]
+fn entries_of_format_7() {
+    let golden = golden("entries-7.jsonl");
+    for line in golden.lines() {
+        let entry = Entry::from_bytes(line.as_bytes()).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!((entry.format, entry.rules), (7, 7));
+        assert_eq!(String::from_utf8(entry.to_bytes().expect("bytes")).expect("UTF-8"), line, "written as it was read");
+    }
+    for kind in ["exec_started", "kept", "undo_started", "undo_ended", "pruned"] {
+        assert!(golden.contains(&format!(r#""kind":"{kind}""#)), "{kind}");
     }
 }

@@ -6,18 +6,25 @@ use std::fs;
 use interlock_testkit::repository;
 use toml::Table;
 
-/// What each crate of ours may depend on, of ours. `cli → {http, mcp}`, `http → {runtime, hosts}`,
-/// `runtime → {verifiers, workflow, core}`, `{mcp, hosts, verifiers, wire, workflow, runner, keep} → core`; `wire` is what http and cli share; the testkit stands beside them.
+/// What each crate of ours may depend on, of ours. `cli → {http, mcp}`, `http → {runtime, hosts, keep}`,
+/// `runtime → {verifiers, workflow, keep, core}`, `{mcp, hosts, verifiers, wire, workflow, runner, keep} → core`; `wire` is what http and cli share; the testkit stands beside them.
 const ARROWS: [(&str, &[&str]); 12] = [
     ("interlock-core", &[]),
     ("interlock-wire", &["interlock-core"]),
     ("interlock-workflow", &["interlock-core"]),
     ("interlock-verifiers", &["interlock-core"]),
     ("interlock-hosts", &["interlock-core"]),
-    ("interlock-runtime", &["interlock-core", "interlock-verifiers", "interlock-workflow"]),
+    ("interlock-runtime", &["interlock-core", "interlock-keep", "interlock-verifiers", "interlock-workflow"]),
     (
         "interlock-http",
-        &["interlock-core", "interlock-runtime", "interlock-hosts", "interlock-wire", "interlock-workflow"],
+        &[
+            "interlock-core",
+            "interlock-keep",
+            "interlock-runtime",
+            "interlock-hosts",
+            "interlock-wire",
+            "interlock-workflow",
+        ],
     ),
     ("interlock-mcp", &["interlock-core"]),
     ("interlock-runner", &["interlock-core"]),

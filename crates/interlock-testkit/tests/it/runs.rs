@@ -315,7 +315,7 @@ fn ask(tool: &'static str, input: &str) -> Ask {
 fn bound(bundle: &Bundle) -> BoundEvidence {
     let profile = bundle.profiles().get("project").expect("a profile");
     let abilities = Abilities { namespaces: true, landlock: 7, seccomp: true, narrow: false };
-    BoundEvidence { profile: profile.name.clone(), digest: profile.digest(), abilities, advisory: false }
+    BoundEvidence { profile: profile.name.clone(), digest: profile.digest(), abilities, advisory: false, keeps: false }
 }
 
 /// A call that a rule wants a person to look at.
@@ -412,6 +412,7 @@ impl Ask {
             bound: None,
             foreign: self.foreign,
             by_hook: false,
+            kept: None,
         };
         let ended = ExecEnded {
             exec_id,

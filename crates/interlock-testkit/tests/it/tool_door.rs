@@ -102,7 +102,7 @@ impl World {
             pinned: None,
             subagent: None,
             caller: Caller { process: Digest::of(&["process"]), hook: None },
-            runner: Some(RunnerGround { abilities: Abilities::default(), advisory: false }),
+            runner: Some(RunnerGround { abilities: Abilities::default(), advisory: false, keeps: false }),
         }
     }
 

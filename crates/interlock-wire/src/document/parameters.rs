@@ -59,6 +59,11 @@ fn table() -> Vec<Parameter> {
             index().or_else(0)),
         path("RunId", "id", "The run, or the agent it is of.", text().min_length(1).max_length(128)).showing(AGENT),
         path("DecisionId", "id", "The decision.", DecisionId),
+        query("Directory", "directory", "A directory of the project, absolute.", text().min_length(1)),
+        query("KeptCall", "call", "A decision or an undo.", text().min_length(1)),
+        query("Stat", "stat", "`true` leaves the diffs out.", words(["true", "false"])),
+        path("SnapshotId", "id", "The kept state.", text().min_length(1).max_length(128))
+            .showing("snap_5f0c2b9e7d314a86b1c0e4f2a9d86375"),
         path("WorkflowId", "id", "The workflow. Any other text is a workflow that is not registered.", WorkflowId),
         query("WorkflowCursor", "cursor",
             "`next_cursor` of an earlier answer: workflows with an id after this one.",

@@ -369,6 +369,16 @@ pub(super) fn refusals() -> Vec<Refusal> {
         refusal("CannotSteer", 409, Plain, "There is nothing to steer: no workflow runs here (INTERLOCK-WF-007).", &[
             ("run", "No workflow", Code::WorkflowNoRun, "no workflow runs here"),
         ]),
+        refusal("NothingKept", 404, Plain,
+            "Nobody works in this directory, there is no such call, or nothing was kept for it (INTERLOCK-EXECUTION-003), or \
+             no such route.", &[
+            ("call", "No such call", Code::ExecutionUnknown, "there is no such call, or nothing was kept for it"),
+        ]),
+        refusal("CannotKeep", 409, Plain,
+            "The tree cannot be kept first (INTERLOCK-KEEP-001), the store is damaged (INTERLOCK-KEEP-002), or the tree is \
+             not what the plan was made of (INTERLOCK-KEEP-003).", &[
+            ("plan", "Changed meanwhile", Code::KeepConflict, "the project changed since the plan was made; look again"),
+        ]),
         refusal("NoWorkflow", 404, Plain, "No such workflow is registered (INTERLOCK-WF-007), or no such route.", &[
             ("workflow", "No such workflow", Code::WorkflowNoRun, "no such workflow is registered; see GET /workflows"),
         ]),

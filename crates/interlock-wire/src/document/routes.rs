@@ -9,6 +9,7 @@ use crate::agents::{
 };
 use crate::approvals::{Ticket, TicketPage};
 use crate::audit::{EntryPage, Proof};
+use crate::keep::{Changes, KeptState, KeptStates, PruneRequest, PrunedStates, UndoAnswer, UndoRequest};
 use crate::keys::{CreatedKey, Jwks, Key, KeyList, KeyRequest, RotateRequest, RotatedKey};
 use crate::rulings::{ExecutionAnswer, ExecutionRequest, Ruling, ToolRequest, ToolRuling, VerifyRequest};
 use crate::runs::{
@@ -728,5 +729,50 @@ fn runs() -> Vec<Route> {
             .says("Let it pass no more", "For admins.")
             .reads(of::<DisallowRequest>(), &[("it", "So", "disallow_request")])
             .answers(200, "Where it stands.", of::<Run>(), &[("it", "Afterwards", "run")]),
+        get("/changes", "readChanges")
+            .says("What a call changed",
+                "What the kept states before and after a call say that it changed in its project; without a call, the \
+                 last one that changed something and was not undone. For approvers and admins.")
+            .by(Operator)
+            .takes(&["Directory", "KeptCall", "Stat"])
+            .answers(200, "The changes.", of::<Changes>(), &[("it", "One file", "changes")])
+            .refuses(&["BadQuery", "NothingKept", "CannotKeep", "Fault", "NotReady"])
+            .refuses(OPERATOR),
+        post("/undo", "undoCalls")
+            .says("Undo what calls changed",
+                "Without `plan` it says what an undo would do, and does nothing. With the plan of such an answer it does \
+                 that, if it still would be the same; the undo is on record before anything is written. What changed \
+                 since, or was changed by calls that ran meanwhile, is left alone unless `paths` names it. For approvers \
+                 and admins.")
+            .by(Operator)
+            .reads(of::<UndoRequest>(), &[("it", "So", "undo_request")])
+            .answers(200, "The plan, or what was done.", of::<UndoAnswer>(), &[("it", "Done", "undo_answer")])
+            .refuses(&["BadRequest", "NothingKept", "CannotKeep"])
+            .refuses(OPERATOR)
+            .refuses(BODY),
+        get("/snapshots", "listSnapshots")
+            .says("Kept states of a project", "The oldest first. For approvers and admins.")
+            .by(Operator)
+            .takes(&["Directory"])
+            .answers(200, "The states.", of::<KeptStates>(), &[("it", "One", "kept_states")])
+            .refuses(&["BadQuery", "NothingKept", "CannotKeep", "Fault", "NotReady"])
+            .refuses(OPERATOR),
+        get("/snapshots/{id}", "readSnapshot")
+            .says("One kept state", "With what is not in it, and why. For approvers and admins.")
+            .by(Operator)
+            .takes(&["SnapshotId", "Directory"])
+            .answers(200, "The state.", of::<KeptState>(), &[("it", "One", "kept_state")])
+            .refuses(&["BadQuery", "NothingKept", "CannotKeep", "Fault", "NotReady"])
+            .refuses(OPERATOR),
+        post("/snapshots/prune", "pruneSnapshots")
+            .says("Drop kept states",
+                "Those beyond the limits of the bundle, or all but those of calls that are under way. For approvers and \
+                 admins.")
+            .by(Operator)
+            .reads(of::<PruneRequest>(), &[("it", "So", "prune_request")])
+            .answers(200, "What was dropped.", of::<PrunedStates>(), &[("it", "One", "pruned_states")])
+            .refuses(&["BadRequest", "NothingKept", "CannotKeep"])
+            .refuses(OPERATOR)
+            .refuses(BODY),
     ]
 }

@@ -8,9 +8,9 @@ use interlock_core::action::{
 };
 use interlock_core::bundle::Bundle;
 use interlock_core::ledger::{
-    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, EntryName, ExecEnded, ExecStarted, Idempotency,
-    KeyRevoked, Likeness, ModeChanged, OperatorKey, Role, RunSteered, SessionBound, SigningKeyRotated, StateIntent,
-    StateOutcome, StatusChanged, TokenRotated, TurnEnded, UnauthenticatedRequests,
+    AllowanceGiven, AllowanceTaken, Body, CallEndReported, Entry, EntryName, ExecEnded, ExecStarted, Idempotency, Kept,
+    KeyRevoked, Likeness, ModeChanged, OperatorKey, Pruned, Role, RunSteered, SessionBound, SigningKeyRotated,
+    StateIntent, StateOutcome, StatusChanged, TokenRotated, TurnEnded, UnauthenticatedRequests, UndoEnded, UndoStarted,
 };
 use interlock_core::workflow::{Context, Workflow};
 use interlock_core::{Code, Denial, Digest};
@@ -211,6 +211,19 @@ pub enum RunChange {
     StartExec(Box<ExecStarted>),
     /// A runner tells how a command ended.
     EndExec(Box<ExecEnded>),
+    /// The state of the project was kept for a call.
+    Keep(Box<Kept>),
+    /// An operator brings back what calls changed.
+    StartUndo(Box<UndoStarted>),
+    /// How that ended.
+    EndUndo {
+        /// How.
+        ended: Box<UndoEnded>,
+        /// The agents of other hosts that work in the same files.
+        beside: Vec<String>,
+    },
+    /// Kept states were dropped.
+    Prune(Box<Pruned>),
     /// A session began in the project.
     BindSession(SessionBound),
     /// An operator lets a call pass.
@@ -374,6 +387,12 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
             Some((by, &[Role::Admin]))
         }
         Command::ChangeRun { change: RunChange::Allow(given), .. } => Some((&given.by, &[Role::Approver, Role::Admin])),
+        Command::ChangeRun { change: RunChange::StartUndo(undo), .. } => {
+            Some((&undo.by, &[Role::Approver, Role::Admin]))
+        }
+        Command::ChangeRun { change: RunChange::Prune(pruned), .. } => {
+            pruned.by.as_ref().map(|by| (by, &[Role::Approver, Role::Admin][..]))
+        }
         Command::Rule(_)
         | Command::Activate(_)
         | Command::CountUnauthenticated(_)
@@ -393,7 +412,9 @@ pub(super) fn operator_of(command: &Command) -> Option<(&Actor, &'static [Role])
                 | RunChange::TurnEnded(_)
                 | RunChange::BindSession(_)
                 | RunChange::StartExec(_)
-                | RunChange::EndExec(_),
+                | RunChange::EndExec(_)
+                | RunChange::Keep(_)
+                | RunChange::EndUndo { .. },
             ..
         }
         | Command::Delivered(_) => None,

@@ -254,6 +254,18 @@ impl Batch<'_> {
                 }
                 (Body::ExecEnded(ended), None)
             }
+            RunChange::Keep(kept) => (Body::Kept(kept), None),
+            RunChange::Prune(pruned) => (Body::Pruned(pruned), None),
+            RunChange::StartUndo(undo) => {
+                if run.undoing.is_some() {
+                    return Ok(Answer::Refused(Code::KeepConflict));
+                }
+                (Body::UndoStarted(undo), None)
+            }
+            RunChange::EndUndo { ended, beside: others } => {
+                beside = others;
+                (Body::UndoEnded(ended), None)
+            }
             RunChange::BindSession(bound) => {
                 let is_known = bound.host.as_ref().is_none_or(|host| run.hosts.contains(host));
                 if run.sessions.contains(&bound.session) && is_known {
@@ -271,13 +283,14 @@ impl Batch<'_> {
         };
         let writing = |run: &Run| run.open.iter().filter(|open| open.changes).count();
         let (before, ends_call) = (writing(&run), matches!(body, Body::CallEnded(_)));
+        let is_undone = matches!(body, Body::UndoEnded(_));
         let read = Read { agent: Some(agent), run: Some(Box::new(run)), workflow: workflow.clone(), ..Read::default() };
         let answer = self.record(read, now, body)?;
         if let Some(workflow) = workflow.filter(|workflow| self.state.workflows.find(workflow.digest()).is_none()) {
             self.state.workflows.add(workflow);
         }
         // What was under way may have written until now.
-        let has_written = ends_call && self.runs.get(id).is_some_and(|run| writing(run) < before);
+        let has_written = is_undone || ends_call && self.runs.get(id).is_some_and(|run| writing(run) < before);
         self.tell_of_changes(id, has_written, false, &beside)?;
         Ok(answer)
     }
