@@ -58,6 +58,9 @@ class RealHost:
     def variables(self):
         raise NotImplementedError
 
+    # Whether no line runs without its runner.
+    holds = False
+
     def line(self, prompt):
         raise NotImplementedError
 
@@ -108,6 +111,7 @@ class Talk:
 
 class ClaudeCode(RealHost):
     name = "claude-code"
+    holds = True
     # Words on the output that are not JSON are words for the model here, not a failure; but a line that got no ticket is
     # not run by the shell prefix.
     refuses_when = (

@@ -141,7 +141,7 @@ class Walk:
         self.check.that(talk.code == 0, "the host runs without a network", talk)
         self.check.that("Interlock observes" in talk.first(), "the model reads that it is observed", talk.first())
         self.check.that(not self.exists("build"), "observed, `rm -r` runs", talk)
-        self.on_record(0, ("DENIED", False))
+        self.on_record(0, ("APPROVED" if host.holds else "DENIED", False))
 
     def subagent(self):
         """Observed, because the base policy would have a person asked before a subagent is started."""
@@ -156,16 +156,29 @@ class Walk:
         host = self.host
         self.build()
         self.cli("enforce")
+        # Where every line is held, what is deleted in the project is kept; what lies elsewhere is not.
+        lost = "/srv/treasure" if host.holds else "build"
         before = len(self.record())
         talk = host.talk([
-            host.shell("rm -r build"), host.write("made.txt", "made\n"), host.shell("ls"), host.read("sums.py"),
+            host.shell(f"rm -r {lost}"), host.write("made.txt", "made\n"), host.shell("ls"), host.read("sums.py"),
         ])
-        self.check.that(self.exists("build/kept.txt"), "enforced, `rm -r` takes no effect", talk)
+        self.check.that(self.exists("build/kept.txt"), f"enforced, `rm -r {lost}` takes no effect", talk)
         self.check.that("QWED-AGENT-TRUST-001" in talk.result(0), "and the model reads why", talk.result(0))
         self.check.that(self.exists("made.txt") and self.text("made.txt") == "made\n", "a file is written", talk)
         self.check.that("made.txt" in talk.result(2), "`ls` runs and the model reads its output", talk)
         self.check.that("return a - b" in talk.result(3), "a file is read", talk)
         self.on_record(before, ("DENIED", True), ("APPROVED", True), ("APPROVED", True), ("APPROVED", True))
+
+    def undo(self):
+        """What a held line deletes comes back."""
+        host = self.host
+        if not host.holds:
+            return
+        talk = host.talk([host.shell("rm -r build")])
+        self.check.that(not self.exists("build"), "enforced, what is kept is deleted", talk)
+        self.check.that("interlock undo" not in talk.result(0), "and the model is told nothing of it", talk.result(0))
+        self.cli("undo", "--last", "--yes")
+        self.check.that(self.exists("build/kept.txt") and self.text("build/kept.txt") == "kept\n", "and comes back")
 
     def secret(self):
         host = self.host
@@ -344,7 +357,7 @@ def walk(kind, program, programs, scratch, checks):
     steps = Walk(kind, program, programs, scratch, checks)
     try:
         for step in (
-            steps.install, steps.observe, steps.subagent, steps.enforce, steps.contained, steps.secret, steps.workflow,
+            steps.install, steps.observe, steps.subagent, steps.enforce, steps.undo, steps.contained, steps.secret, steps.workflow,
             steps.sandboxes, steps.dead_daemon, steps.failing_hook, steps.unaccepted, steps.templates, steps.audit,
         ):
             step()

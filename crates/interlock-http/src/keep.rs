@@ -50,7 +50,7 @@ pub(crate) async fn changes(
     let operator = operator(&service, &headers)?;
     let query = Query::read(query.as_deref(), &["directory", "call", "stat"])?;
     let directory = directory_in(query.text("directory"))?;
-    let which = query.text("call").map_or(Which::Last, |call| Which::Call(call.to_owned()));
+    let which = Which { call: query.text("call").map(str::to_owned), ..Which::default() };
     let with_diffs = query.text("stat") != Some("true");
     let reader = Arc::clone(&service);
     let body = service
@@ -204,16 +204,9 @@ impl UndoAsked {
         let root = body.root();
         only(root, wire::UndoRequest::MEMBERS)?;
         let directory = directory_in(text(root, "directory")?.as_deref())?;
-        let which = match (text(root, "call")?, text(root, "since")?, text(root, "session")?) {
-            (None, None, None) => Which::Last,
-            (Some(call), None, None) => Which::Call(call),
-            (None, Some(since), None) => {
-                let refused = || malformed("since must be a time such as 2026-11-15T12:00:00Z, or milliseconds");
-                Which::Since(instant::parse(&since).ok_or_else(refused)?)
-            }
-            (None, None, Some(session)) => Which::Session(session),
-            _ => return Err(malformed("one of call, since and session, or none of them for the last call")),
-        };
+        let refused = || malformed("since must be a time such as 2026-11-15T12:00:00Z, or milliseconds");
+        let since = text(root, "since")?.map(|since| instant::parse(&since).ok_or_else(refused)).transpose()?;
+        let which = Which { call: text(root, "call")?, since, session: text(root, "session")? };
         let mut paths = Vec::new();
         if let Some(listed) = present(root, "paths") {
             let refused = || malformed(format!("paths is a list of at most {PATHS_MAX} strings"));

@@ -25,17 +25,29 @@ use crate::ledger::{Answer, Command, Ledger, RunChange, StoreFault};
 /// How far is looked back for the last call, one after the other: an hour, a day.
 const LOOKED_BACK_MS: [Millis; 2] = [3_600_000, 86_400_000];
 
-/// Which calls are meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+/// Which calls are meant: those of which all is so that is given; without any of it, the last one that changed something
+/// and was not undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Which {
     /// This one, or this undo.
-    Call(String),
-    /// The last one that changed something and was not undone.
-    Last,
-    /// All since a time.
-    Since(Millis),
-    /// All of a session.
-    Session(String),
+    pub call: Option<String>,
+    /// Since a time.
+    pub since: Option<Millis>,
+    /// Of a session.
+    pub session: Option<String>,
+}
+
+impl Which {
+    fn is_last(&self) -> bool {
+        *self == Which::default()
+    }
+
+    /// Whether a call is meant. An undo is meant only by its own name.
+    fn means(&self, call: &KeptCall) -> bool {
+        self.call.as_ref().map_or(call.tool != UNDO, |id| call.id == *id)
+            && self.since.is_none_or(|since| call.at >= since)
+            && self.session.as_ref().is_none_or(|session| call.session == *session)
+    }
 }
 
 /// Why an operator gets no answer.
@@ -119,18 +131,17 @@ impl UndoDoor<'_> {
     /// Finds the calls that are meant. One that is named is found wherever the asker is.
     pub fn choose(&self, directory: &Path, which: &Which) -> Result<Chosen, UndoFault> {
         let ledger = self.gate.ledger();
-        let (project, since) = match which {
-            Which::Call(id) if id.starts_with("dec_") => {
+        let (project, since) = match &which.call {
+            Some(id) if id.starts_with("dec_") => {
                 let found = ledger.ruling(id)?.ok_or(UndoFault::NothingKept)?;
                 let agent = found.entry.agent.as_deref().ok_or(UndoFault::NothingKept)?;
                 let agent = ledger.agent(agent)?.ok_or(UndoFault::NothingKept)?;
                 (agent.profile.description.clone().ok_or(UndoFault::NothingKept)?, Some(found.entry.at))
             }
-            Which::Since(since) => (self.project(directory)?, Some(*since)),
-            Which::Call(_) | Which::Last | Which::Session(_) => (self.project(directory)?, None),
+            Some(_) | None => (self.project(directory)?, which.since),
         };
         let agents = self.projects.agents_in(ledger, &project)?;
-        if since.is_some() || matches!(which, Which::Session(_)) {
+        if since.is_some() || which.session.is_some() {
             return self.choose_since(project, &agents, which, since);
         }
         // What is meant is new, most often, and the ledger may be long.
@@ -154,15 +165,9 @@ impl UndoDoor<'_> {
     ) -> Result<Chosen, UndoFault> {
         let all = kept_calls(self.gate.ledger(), agents, since)?;
         let undone = undone(&all);
-        let is_meant = |call: &KeptCall| match which {
-            Which::Call(id) => call.id == *id,
-            Which::Last => true,
-            Which::Since(since) => call.at >= *since && call.tool != UNDO,
-            Which::Session(session) => call.session == *session && call.tool != UNDO,
-        };
-        let is_left = |call: &KeptCall| matches!(which, Which::Call(_)) || !undone.contains(&call.id);
-        let mut meant: Vec<KeptCall> = all.iter().filter(|call| is_meant(call) && is_left(call)).cloned().collect();
-        if *which == Which::Last {
+        let is_left = |call: &KeptCall| which.call.is_some() || !undone.contains(&call.id);
+        let mut meant: Vec<KeptCall> = all.iter().filter(|call| which.means(call) && is_left(call)).cloned().collect();
+        if which.is_last() {
             meant = self.last_of(&project, meant)?;
         }
         if meant.is_empty() {
@@ -176,7 +181,7 @@ impl UndoDoor<'_> {
     /// The newest of some calls that changed something and is no undo.
     fn last_of(&self, project: &str, calls: Vec<KeptCall>) -> Result<Vec<KeptCall>, UndoFault> {
         self.with(project, |store, leave_out, now| {
-            for call in calls.into_iter().filter(|call| call.tool != UNDO) {
+            for call in calls {
                 let Some((before, after)) = span(store, &call, leave_out, now)? else { continue };
                 match store.changes(&before, &after) {
                     Ok(changes) if changes.is_empty() => {}

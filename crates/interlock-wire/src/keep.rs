@@ -40,11 +40,11 @@ wire! {
     // An undo.
     request UndoRequest {
         /// A directory of the project, absolute.
-        directory: String = text().min_length(1),
-        /// A decision or an undo.
+        directory: String = text().max_length(4096).pattern(r"^/[^\u0000]*$"),
+        /// A decision or an undo. What is given together must all be so; without any of these three it is the last call.
         call?: String,
-        /// All calls since then.
-        since?: String = Time,
+        /// All calls since then, in milliseconds since 1970; a time such as `2026-11-15T12:00:00Z` is read as well.
+        since?: String = text().pattern("^[0-9]{1,15}$"),
         /// All calls of a session.
         session?: String,
         /// Only these paths, absolute or from the project's directory on, conflicts or not.
@@ -112,7 +112,7 @@ wire! {
     // What is to be dropped.
     request PruneRequest {
         /// A directory of the project, absolute.
-        directory: String = text().min_length(1),
+        directory: String = text().max_length(4096).pattern(r"^/[^\u0000]*$"),
         /// Not only what is beyond the limits of the bundle.
         all?: bool,
     }

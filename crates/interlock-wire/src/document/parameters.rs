@@ -59,7 +59,8 @@ fn table() -> Vec<Parameter> {
             index().or_else(0)),
         path("RunId", "id", "The run, or the agent it is of.", text().min_length(1).max_length(128)).showing(AGENT),
         path("DecisionId", "id", "The decision.", DecisionId),
-        query("Directory", "directory", "A directory of the project, absolute.", text().min_length(1)),
+        query("Directory", "directory", "A directory of the project, absolute.",
+            text().max_length(4096).pattern(r"^/[^\u0000]*$")).required(),
         query("KeptCall", "call", "A decision or an undo.", text().min_length(1)),
         query("Stat", "stat", "`true` leaves the diffs out.", words(["true", "false"])),
         path("SnapshotId", "id", "The kept state.", text().min_length(1).max_length(128))
@@ -92,6 +93,16 @@ impl Parameter {
         let schema = schema.into().node();
         let members = [("name", name), ("in", place), ("required", required), ("description", description)];
         Parameter(key, members.into_iter().chain([("schema", schema)]).collect())
+    }
+
+    /// It may not be left out.
+    fn required(mut self) -> Parameter {
+        for (name, value) in &mut self.1 {
+            if *name == "required" {
+                *value = Node::Raw("true".to_owned());
+            }
+        }
+        self
     }
 
     fn showing(mut self, example: &'static str) -> Parameter {
