@@ -1,66 +1,54 @@
 //! From what a walk saw to objects: one for each directory, from the leaves to the root.
+//!
+//! A directory in and beneath which nothing changed has the object that it had.
 
 use crate::content::Into;
 use crate::fault::KeepFault;
-use crate::index::Seen;
+use crate::gather::Walked;
+use crate::index::{Figures, SeenDirectory};
 use crate::node::{Kind, Node, write_tree};
 use crate::pack::Form;
-use crate::project::joined;
-use crate::walk::Walked;
+use crate::project::{joined, split};
 
-/// What a tree amounts to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Figures {
-    pub(crate) nodes: u64,
-    pub(crate) bytes: u64,
-    pub(crate) left_out: u64,
-}
-
-/// Stores every directory that the last walk did not see as it is now, and returns the project's own node.
-pub(crate) fn assemble(walked: &mut Walked, before: &Seen, into: Into<'_>) -> Result<(Node, Figures), KeepFault> {
-    let mut paths: Vec<Vec<u8>> = walked.seen.directories.keys().cloned().collect();
-    // A directory comes before what lies in it, so backwards it comes after.
-    paths.sort_unstable_by(|left, right| right.cmp(left));
-    let mut figures = Figures::default();
-    let mut root = None;
-    for path in paths {
+/// Stores every directory that is not as it was known, and returns the project's own node.
+pub(crate) fn assemble(walked: &mut Walked, into: Into<'_>) -> Result<(Node, Figures), KeepFault> {
+    walked.touched.extend(walked.not_entered.keys().map(|path| split(path).0.to_vec()));
+    // A directory comes before what lies in it, so beneath the last one nothing is left to do.
+    while let Some(path) = walked.touched.pop_last() {
         let Some(mut directory) = walked.seen.directories.remove(&path) else { continue };
         directory.names.retain_mut(|seen| {
             if seen.node.is_directory() {
                 let beneath = joined(&path, &seen.name);
                 match (walked.seen.directories.get(&beneath), walked.not_entered.get(&beneath)) {
-                    (Some(entered), _) => seen.node = entered.node.clone(),
+                    (Some(entered), _) => seen.node.clone_from(&entered.node),
                     (None, Some(Some(why))) => seen.node = Node::left_out(*why, true),
                     (None, Some(None) | None) => return false,
                 }
             }
-            figures.count(&seen.node);
             true
         });
-        let bytes = write_tree(directory.names.iter().map(|seen| (&*seen.name, &seen.node)));
-        let tree = interlock_core::Digest::of_bytes(&bytes);
-        let known = before.directories.get(&path).map(|known| &known.node.kind);
-        if known != Some(&Kind::Directory { tree }) {
-            into.put(&bytes, Form::Lz4)?;
-        }
-        directory.node.kind = Kind::Directory { tree };
-        if path.is_empty() {
-            root = Some(directory.node.clone());
+        store_names(&mut directory, into)?;
+        let (parent, name) = split(&path);
+        let above = walked.seen.directories.get(parent).filter(|_| !path.is_empty());
+        if above.and_then(|above| above.find(name)).is_some_and(|known| known.node != directory.node) {
+            walked.touched.insert(parent.to_vec());
         }
         walked.seen.directories.insert(path, directory);
     }
+    let mut figures = Figures::default();
+    let names = walked.seen.directories.values().flat_map(|directory| &directory.names);
+    names.for_each(|seen| figures.count(&seen.node));
+    let root = walked.seen.directories.get(&Vec::new()).map(|root| root.node.clone());
     root.map(|root| (root, figures)).ok_or_else(|| KeepFault::damaged("a walk without a root"))
 }
 
-impl Figures {
-    fn count(&mut self, node: &Node) {
-        match node.kind {
-            Kind::LeftOut { .. } => self.left_out = self.left_out.saturating_add(1),
-            Kind::File { size, .. } => {
-                self.nodes = self.nodes.saturating_add(1);
-                self.bytes = self.bytes.saturating_add(size);
-            }
-            Kind::Link { .. } | Kind::Directory { .. } => self.nodes = self.nodes.saturating_add(1),
-        }
+/// Stores the object of a directory's names, and notes its digest.
+fn store_names(directory: &mut SeenDirectory, into: Into<'_>) -> Result<(), KeepFault> {
+    let bytes = write_tree(directory.names.iter().map(|seen| (&*seen.name, &seen.node)));
+    let tree = Kind::Directory { tree: interlock_core::Digest::of_bytes(&bytes) };
+    if directory.node.kind != tree {
+        into.put(&bytes, Form::Lz4)?;
+        directory.node.kind = tree;
     }
+    Ok(())
 }

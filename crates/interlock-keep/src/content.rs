@@ -40,10 +40,11 @@ pub(crate) enum Read {
     Failed,
 }
 
-/// Stores the bytes of a file. A small one is compressed at once, a large one when the store is pruned.
-pub(crate) fn store(file: &File, into: Into<'_>, buffer: &mut Vec<u8>) -> Result<Read, KeepFault> {
+/// Stores the bytes of a file, which should be `size` ones. A small one is compressed at once, a large one when the store
+/// is pruned.
+pub(crate) fn store(file: &File, size: u64, into: Into<'_>, buffer: &mut Vec<u8>) -> Result<Read, KeepFault> {
     buffer.resize(PIECE_LEN.saturating_add(1), 0);
-    let Some(len) = read_full(file, buffer, 0) else { return Ok(Read::Failed) };
+    let Some(len) = read_all(file, buffer, size) else { return Ok(Read::Failed) };
     if let Some(bytes) = buffer.get(..len).filter(|_| len <= PIECE_LEN) {
         let content = Content::Whole(into.put(bytes, Form::Lz4)?);
         return Ok(Read::Stored(u64::try_from(len).unwrap_or(0), content));
@@ -82,6 +83,15 @@ fn store_pieces(file: &File, into: Into<'_>, buffer: &mut Vec<u8>) -> Result<Rea
     // What was added meanwhile beyond the last piece is not in the pieces; the caller sees that the file changed.
     let size = u64::try_from(i128::from(stat.st_size)).unwrap_or(0).max(end);
     Ok(Read::Stored(size, Content::Pieces(into.put(&write_pieces(&pieces), Form::Lz4)?)))
+}
+
+/// Reads a file to its end, or fills the buffer. One that gives all of its bytes at once is not asked for more: the caller
+/// sees if it grew meanwhile.
+fn read_all(file: &File, buffer: &mut [u8], size: u64) -> Option<usize> {
+    match file.read_at(buffer, 0) {
+        Ok(len) if u64::try_from(len) == Ok(size) => Some(len),
+        _ => read_full(file, buffer, 0),
+    }
 }
 
 /// Fills a buffer from an offset, or reads to the end of the file.

@@ -16,7 +16,7 @@ use rustix::fs::Stat;
 use crate::bytes::{Unread, Written};
 use crate::fault::KeepFault;
 use crate::log::write_whole_unsynced;
-use crate::node::Node;
+use crate::node::{Kind, Node};
 
 const MARK: &[u8] = b"ilkseen1";
 /// Where a change time has no fraction of a second, the file system may count in units of two seconds.
@@ -64,12 +64,20 @@ pub(crate) struct SeenName {
 }
 
 /// A directory that a walk saw. Its own node has the digest of its names once they are all known.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SeenDirectory {
     pub(crate) stamp: Stamp,
     pub(crate) node: Node,
     /// In order.
     pub(crate) names: Vec<SeenName>,
+}
+
+/// What names amount to, without what lies beneath them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Figures {
+    pub(crate) nodes: u64,
+    pub(crate) bytes: u64,
+    pub(crate) left_out: u64,
 }
 
 /// All that a walk saw.
@@ -83,8 +91,29 @@ pub(crate) struct Seen {
 
 impl SeenDirectory {
     pub(crate) fn find(&self, name: &[u8]) -> Option<&SeenName> {
-        let at = self.names.binary_search_by(|seen| (*seen.name).cmp(name)).ok()?;
-        self.names.get(at)
+        self.names.get(self.position(name)?)
+    }
+
+    /// Where a name stands among the others.
+    pub(crate) fn position(&self, name: &[u8]) -> Option<usize> {
+        self.names.binary_search_by(|seen| (*seen.name).cmp(name)).ok()
+    }
+
+    pub(crate) fn sort(&mut self) {
+        self.names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+    }
+}
+
+impl Figures {
+    pub(crate) fn count(&mut self, node: &Node) {
+        match node.kind {
+            Kind::LeftOut { .. } => self.left_out = self.left_out.saturating_add(1),
+            Kind::File { size, .. } => {
+                self.nodes = self.nodes.saturating_add(1);
+                self.bytes = self.bytes.saturating_add(size);
+            }
+            Kind::Link { .. } | Kind::Directory { .. } => self.nodes = self.nodes.saturating_add(1),
+        }
     }
 }
 

@@ -34,7 +34,7 @@
 //! | to find | look in |
 //! |---|---|
 //! | what is kept of a name, and how directories become objects | `node.rs`, `assemble.rs` |
-//! | which names are looked at, by whom, and what is left out | `walk.rs`, `visit.rs`, `named.rs` |
+//! | which names are looked at, by whom, what is left out, and what stays as it was | `walk.rs`, `visit.rs`, `named.rs`, `gather.rs` |
 //! | when a file need not be read again | `index.rs` |
 //! | the bytes of a file | `content.rs`; of git's large ones `linked.rs` |
 //! | packs, objects, the log, the lock | `pack.rs`, `objects.rs`, `log.rs`, `lock.rs` |
@@ -60,6 +60,7 @@ mod bytes;
 mod changes;
 mod content;
 mod fault;
+mod gather;
 mod graft;
 mod index;
 mod limits;

@@ -13,6 +13,7 @@ use interlock_core::Digest;
 
 use crate::bytes::{hex, unhex};
 use crate::fault::KeepFault;
+use crate::index::Stamp;
 
 const HEADER: &str = "interlock-keep 1\n";
 
@@ -111,11 +112,13 @@ impl Snapshot {
 pub(crate) struct Log {
     store: PathBuf,
     path: PathBuf,
+    /// What the log was when a line was last added, its length, and the number of that line.
+    last: Option<(Stamp, u64, u64)>,
 }
 
 impl Log {
     pub(crate) fn new(store: &Path) -> Log {
-        Log { store: store.to_owned(), path: store.join("snapshots") }
+        Log { store: store.to_owned(), path: store.join("snapshots"), last: None }
     }
 
     /// All snapshots, oldest first, and how long the log is up to the end of the last whole line.
@@ -148,10 +151,22 @@ impl Log {
         Ok((snapshots, u64::try_from(whole).unwrap_or(0)))
     }
 
-    /// Adds a snapshot, whose number follows the last one. The lock must be held.
-    pub(crate) fn add(&self, snapshot: Snapshot) -> Result<Snapshot, KeepFault> {
+    /// The length of the log and the last number in it; read, unless it is as it was left.
+    fn end(&mut self) -> Result<(u64, u64), KeepFault> {
+        let now = rustix::fs::stat(&self.path).ok().map(|stat| Stamp::of(&stat));
+        if let Some((stamp, whole, number)) = self.last.take()
+            && now == Some(stamp)
+        {
+            return Ok((whole, number));
+        }
         let (snapshots, whole) = self.read()?;
-        let snapshot = snapshot.numbered(snapshots.last().map_or(1, |last| last.number.saturating_add(1)));
+        Ok((whole, snapshots.last().map_or(0, |last| last.number)))
+    }
+
+    /// Adds a snapshot, whose number follows the last one. The lock must be held.
+    pub(crate) fn add(&mut self, snapshot: Snapshot) -> Result<Snapshot, KeepFault> {
+        let (whole, number) = self.end()?;
+        let snapshot = snapshot.numbered(number.saturating_add(1));
         let header = if whole == 0 { HEADER } else { "" };
         let line = format!("{header}{} {}\n", snapshot.fields(), snapshot.id);
         let unwritten = |source| KeepFault::write(&self.path, source);
@@ -165,6 +180,8 @@ impl Log {
             let _ = file.set_len(whole);
             return Err(unwritten(source));
         }
+        let len = whole.saturating_add(u64::try_from(line.len()).unwrap_or(0));
+        self.last = rustix::fs::fstat(&file).ok().map(|stat| (Stamp::of(&stat), len, snapshot.number));
         Ok(snapshot)
     }
 

@@ -1,17 +1,17 @@
 //! Snapshots of named paths: those, what lies beneath them, and the directories on the way.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
 
 use rustix::io::Errno;
 
 use crate::bytes::{Unread, Written};
 use crate::fault::KeepFault;
+use crate::gather::Walked;
 use crate::index::{SeenDirectory, SeenName, Stamp};
 use crate::node::Kind;
 use crate::project::{is_at_or_beneath, joined, shown};
 use crate::visit::{self, Room, Visited};
-use crate::walk::{Ground, Opened, Walked, Work, walk};
+use crate::walk::{Ground, Opened, walk};
 use crate::xattrs;
 
 const SCOPE_MARK: &[u8] = b"scope 1\n";
@@ -75,15 +75,20 @@ pub(crate) fn walk_named(ground: &Ground<'_>, named: &Named) -> Result<Walked, K
     enter(ground, &mut walked, Vec::new())?;
     for path in &named.0 {
         if path.is_empty() {
-            return walk(ground, Work::Enter(Vec::new()));
+            return walk_beneath(ground, Vec::new());
         }
         walk_to(ground, &mut walked, path)?;
     }
     for directory in walked.seen.directories.values_mut() {
-        directory.names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
+        directory.sort();
         directory.names.dedup_by(|left, right| left.name == right.name);
     }
     Ok(walked)
+}
+
+/// Walks over what lies beneath a directory. What was known of it stays known.
+fn walk_beneath(ground: &Ground<'_>, path: Vec<u8>) -> Result<Walked, KeepFault> {
+    Ok(walk(ground, path)?.gathered(|path| ground.before.directories.get(path).cloned()))
 }
 
 /// Goes down one name after the other; what is left out on the way ends it.
@@ -102,8 +107,9 @@ fn walk_to(ground: &Ground<'_>, walked: &mut Walked, path: &[u8]) -> Result<(), 
             return Ok(());
         }
         if names.peek().is_none() {
-            let beneath = walk(ground, Work::Enter(at.clone()))?;
+            let beneath = walk_beneath(ground, at.clone())?;
             walked.not_entered.extend(beneath.not_entered);
+            walked.touched.extend(beneath.touched);
             walked.seen.directories.extend(beneath.seen.directories);
         }
     }
@@ -113,17 +119,17 @@ fn walk_to(ground: &Ground<'_>, walked: &mut Walked, path: &[u8]) -> Result<(), 
 fn look(ground: &Ground<'_>, opened: &Opened, name: &[u8]) -> Result<Option<SeenName>, KeepFault> {
     let mut room = Room::default();
     for is_large in [false, true] {
-        match visit::visit(ground, 0, opened, name.into(), None, is_large, &mut room)? {
+        match visit::visit(ground, 0, opened, name, None, is_large, &mut room)? {
             Visited::Gone => return Ok(None),
-            Visited::Large(_) => {}
-            Visited::Seen { name, .. } => return Ok(Some(name)),
+            Visited::Other(seen) => return Ok(Some(seen)),
+            Visited::Large | Visited::Same => {}
         }
     }
     Ok(None)
 }
 
 /// Opens a directory on the way, and notes what it is.
-fn enter(ground: &Ground<'_>, walked: &mut Walked, path: Vec<u8>) -> Result<Option<Arc<Opened>>, KeepFault> {
+fn enter(ground: &Ground<'_>, walked: &mut Walked, path: Vec<u8>) -> Result<Option<Opened>, KeepFault> {
     let fault = |why: Errno| KeepFault::read(ground.project.path_of(&path), why);
     let descriptor = match ground.project.open_directory(&path) {
         Ok(descriptor) => descriptor,
@@ -138,6 +144,7 @@ fn enter(ground: &Ground<'_>, walked: &mut Walked, path: Vec<u8>) -> Result<Opti
         let node = visit::node_of(&stat, Kind::Directory { tree }, attributes);
         let seen = SeenDirectory { stamp: Stamp::of(&stat), node, names: Vec::new() };
         walked.seen.directories.insert(path.clone(), seen);
+        walked.touched.insert(path.clone());
     }
-    Ok(Some(Arc::new(Opened { path, descriptor })))
+    Ok(Some(Opened::new(path, descriptor)))
 }

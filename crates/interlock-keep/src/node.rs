@@ -118,6 +118,10 @@ impl Node {
         matches!(self.kind, Kind::Directory { .. })
     }
 
+    pub(crate) fn is_left_out(&self) -> bool {
+        matches!(self.kind, Kind::LeftOut { .. })
+    }
+
     pub(crate) fn left_out(why: Why, is_directory: bool) -> Node {
         Node { kind: Kind::LeftOut { why, is_directory }, mode: 0, owner: (0, 0), xattrs: Vec::new(), inode: None }
     }

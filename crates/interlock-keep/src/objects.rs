@@ -12,8 +12,10 @@ use interlock_core::Digest;
 
 use crate::bytes::{hex, unhex};
 use crate::fault::KeepFault;
+use crate::index::Stamp;
 use crate::node::{Content, Piece, Tree, read_pieces, read_tree};
 use crate::pack::{self, Finished, Place};
+use crate::walk::now_ns;
 
 /// What takes the parts of a file, each with its offset.
 pub(crate) type Take<'a, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'a;
@@ -23,7 +25,8 @@ pub(crate) type Take<'a, E> = dyn FnMut(u64, &[u8]) -> Result<(), E> + 'a;
 pub(crate) struct Objects {
     packs: PathBuf,
     linked: PathBuf,
-    listed: Vec<(u64, u64)>,
+    listed: Listing<u64>,
+    linked_listed: Listing<Digest>,
     table: OnceLock<Table>,
     opened: Mutex<Option<(u64, Arc<File>)>>,
 }
@@ -39,7 +42,8 @@ impl Objects {
         Objects {
             packs: store.join("packs"),
             linked: store.join("linked"),
-            listed: Vec::new(),
+            listed: Listing::default(),
+            linked_listed: Listing::default(),
             table: OnceLock::new(),
             opened: Mutex::new(None),
         }
@@ -55,25 +59,35 @@ impl Objects {
 
     /// Looks which packs there are: another process may have added some, or taken some away.
     pub(crate) fn refresh(&mut self) -> Result<(), KeepFault> {
-        let listed = list_packs(&self.packs).map_err(|source| KeepFault::read(&self.packs, source))?;
-        if listed != self.listed {
-            let is_grown = self.listed.iter().all(|pack| listed.contains(pack));
-            let table = if is_grown { self.table.take() } else { None };
-            let added: Vec<_> = listed.iter().filter(|pack| !self.listed.contains(pack)).copied().collect();
-            self.table = OnceLock::new();
-            self.listed = listed;
-            if let Some(mut table) = table {
-                added.iter().for_each(|(number, _)| self.load_into(&mut table, *number));
-                let _ = self.table.set(table);
-            }
-            self.opened = Mutex::new(None);
+        let Some(listed) = self.listed.again(&self.packs, pack::number_of)? else { return Ok(()) };
+        let before = std::mem::replace(&mut self.listed.rows, listed);
+        if before == self.listed.rows {
+            return Ok(());
         }
+        let is_there = |packs: &[(u64, u64)], pack: &(u64, u64)| packs.binary_search(pack).is_ok();
+        let is_grown = before.iter().all(|pack| is_there(&self.listed.rows, pack));
+        let table = if is_grown { self.table.take() } else { None };
+        self.table = OnceLock::new();
+        if let Some(mut table) = table {
+            let added = self.listed.rows.iter().filter(|pack| !is_there(&before, pack));
+            added.for_each(|(number, _)| self.load_into(&mut table, *number));
+            let _ = self.table.set(table);
+        }
+        self.opened = Mutex::new(None);
         Ok(())
+    }
+
+    /// The linked files there are, by digest, with their lengths.
+    pub(crate) fn linked_lens(&mut self) -> Result<&[(Digest, u64)], KeepFault> {
+        if let Some(listed) = self.linked_listed.again(&self.linked, unhex)? {
+            self.linked_listed.rows = listed;
+        }
+        Ok(&self.linked_listed.rows)
     }
 
     /// The packs there are, by number, with their lengths.
     pub(crate) fn listed(&self) -> &[(u64, u64)] {
-        &self.listed
+        &self.listed.rows
     }
 
     /// Packs whose tables cannot be read.
@@ -82,12 +96,12 @@ impl Objects {
     }
 
     pub(crate) fn next_number(&self) -> u64 {
-        self.listed.last().map_or(1, |(number, _)| number.saturating_add(1))
+        self.listed.rows.last().map_or(1, |(number, _)| number.saturating_add(1))
     }
 
     /// Takes in a pack that this process has written.
     pub(crate) fn add(&mut self, finished: Finished) {
-        self.listed.push((finished.number, finished.len));
+        self.listed.rows.push((finished.number, finished.len));
         if let Some(table) = self.table.get_mut() {
             table.places.extend(finished.rows);
         }
@@ -96,7 +110,7 @@ impl Objects {
     fn table(&self) -> &Table {
         self.table.get_or_init(|| {
             let mut table = Table::default();
-            self.listed.iter().for_each(|(number, _)| self.load_into(&mut table, *number));
+            self.listed.rows.iter().for_each(|(number, _)| self.load_into(&mut table, *number));
             table
         })
     }
@@ -181,28 +195,43 @@ impl Objects {
     }
 }
 
-/// The packs in a directory, by number, with their lengths.
-fn list_packs(directory: &Path) -> io::Result<Vec<(u64, u64)>> {
-    let mut packs = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if let Some(number) = entry.file_name().to_str().and_then(pack::number_of) {
-            packs.push((number, entry.metadata()?.len()));
-        }
-    }
-    packs.sort_unstable();
-    Ok(packs)
+/// The files in a directory of the store by what their names stand for, with their lengths, in order. They are listed again
+/// if the directory changed, or may have changed within the tick in which they were listed.
+#[derive(Debug)]
+struct Listing<N> {
+    rows: Vec<(N, u64)>,
+    /// What the directory was, and when it was listed.
+    as_of: Option<(Stamp, i64)>,
 }
 
-/// The linked files in a directory, by digest, with their lengths.
-pub(crate) fn list_linked(directory: &Path) -> io::Result<Vec<(Digest, u64)>> {
-    let mut linked = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if let Some(digest) = entry.file_name().to_str().and_then(unhex) {
-            linked.push((digest, entry.metadata()?.len()));
-        }
+impl<N> Default for Listing<N> {
+    fn default() -> Listing<N> {
+        Listing { rows: Vec::new(), as_of: None }
     }
-    linked.sort_unstable();
-    Ok(linked)
+}
+
+impl<N: Ord> Listing<N> {
+    /// The files as they are now; nothing if they are as they were.
+    fn again(
+        &mut self,
+        directory: &Path,
+        read: impl Fn(&str) -> Option<N>,
+    ) -> Result<Option<Vec<(N, u64)>>, KeepFault> {
+        let fault = |source: io::Error| KeepFault::read(directory, source);
+        let listed_ns = now_ns();
+        let stamp = Stamp::of(&rustix::fs::stat(directory).map_err(|why| fault(why.into()))?);
+        if self.as_of.is_some_and(|(known, listed_ns)| known == stamp && stamp.is_settled(listed_ns)) {
+            return Ok(None);
+        }
+        let mut rows = Vec::new();
+        for entry in fs::read_dir(directory).map_err(fault)? {
+            let entry = entry.map_err(fault)?;
+            if let Some(name) = entry.file_name().to_str().and_then(&read) {
+                rows.push((name, entry.metadata().map_err(fault)?.len()));
+            }
+        }
+        rows.sort_unstable();
+        self.as_of = Some((stamp, listed_ns));
+        Ok(Some(rows))
+    }
 }

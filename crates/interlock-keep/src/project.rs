@@ -57,6 +57,58 @@ impl Project {
     }
 }
 
+/// The names in a directory, but for itself and the one above.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    bytes: Vec<u8>,
+    /// Where each of them ends.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Lists a directory that was just opened.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn list(directory: &OwnedFd) -> Result<Names, Errno> {
+        /// No entry is longer than a name of 255 bytes and what goes with it.
+        const ROOM_LEN: usize = 1 << 15;
+        let (mut names, mut room) = (Names::default(), Vec::with_capacity(ROOM_LEN));
+        let mut entries = rustix::fs::RawDir::new(directory, room.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            names.add(entry?.file_name().to_bytes());
+        }
+        Ok(names)
+    }
+
+    /// Lists a directory that was just opened.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn list(directory: &OwnedFd) -> Result<Names, Errno> {
+        let mut names = Names::default();
+        for entry in rustix::fs::Dir::read_from(directory)? {
+            names.add(entry?.file_name().to_bytes());
+        }
+        Ok(names)
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        if name != b"." && name != b".." {
+            self.bytes.extend_from_slice(name);
+            self.ends.push(self.bytes.len());
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(crate) fn get(&self, at: usize) -> Option<&[u8]> {
+        let start = match at.checked_sub(1) {
+            Some(before) => *self.ends.get(before)?,
+            None => 0,
+        };
+        self.bytes.get(start..*self.ends.get(at)?)
+    }
+}
+
 pub(crate) fn is_same(left: &Stat, right: &Stat) -> bool {
     (left.st_dev, left.st_ino) == (right.st_dev, right.st_ino)
 }

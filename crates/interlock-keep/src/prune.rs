@@ -14,7 +14,6 @@ use crate::fault::KeepFault;
 use crate::limits::Bounds;
 use crate::log::{Snapshot, SnapshotId};
 use crate::node::{Content, Kind};
-use crate::objects::list_linked;
 use crate::pack::{self, Form, NewPack, Place};
 use crate::store::Store;
 
@@ -96,13 +95,13 @@ impl Store {
     /// How many bytes the packs and linked files have.
     pub fn bytes(&mut self) -> Result<u64, KeepFault> {
         self.objects.refresh()?;
+        let linked = self.linked_lens()?;
         let packs = self.objects.listed().iter().map(|(_, len)| *len);
-        Ok(packs.chain(self.linked_lens()?.into_values()).fold(0, u64::saturating_add))
+        Ok(packs.chain(linked.into_values()).fold(0, u64::saturating_add))
     }
 
-    fn linked_lens(&self) -> Result<HashMap<Digest, u64>, KeepFault> {
-        let linked = self.objects.linked();
-        Ok(list_linked(linked).map_err(|source| KeepFault::read(linked, source))?.into_iter().collect())
+    fn linked_lens(&mut self) -> Result<HashMap<Digest, u64>, KeepFault> {
+        Ok(self.objects.linked_lens()?.iter().copied().collect())
     }
 
     /// Adds what a snapshot needs to what others need.

@@ -10,16 +10,17 @@ use crate::assemble::assemble;
 use crate::bytes::hex;
 use crate::content::Into;
 use crate::fault::KeepFault;
+use crate::gather::Walked;
 use crate::index::{self, Seen, Stamp, StandsOn};
 use crate::limits::{LeaveOut, Limits};
 use crate::lock::Lock;
 use crate::log::{Log, Snapshot, SnapshotId, write_whole};
 use crate::named::{Named, walk_named};
 use crate::node::{Kind, Node, Why, write_tree};
-use crate::objects::{Objects, list_linked};
+use crate::objects::Objects;
 use crate::pack::{Form, NewPack};
 use crate::project::{Project, shown, spelled, split};
-use crate::walk::{Ground, Walked, Work, walk};
+use crate::walk::{Ground, walk};
 
 /// What a snapshot is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,9 +59,15 @@ pub struct Store {
     seen: Option<(Seen, StandsOn)>,
     /// What a walk to named paths saw, if that was the last one.
     partly_seen: Option<Seen>,
+    /// How much the index on disk lacks of what walks learned.
+    unsaved: u64,
     /// The snapshot of the last plan, if that was the last walk.
     pub(crate) planned: Option<SnapshotId>,
 }
+
+/// So many names may be read again after a kill, because the index on disk does not know them. It costs as much to write
+/// it as to look at the whole tree.
+const UNSAVED_MAX: u64 = 2_000;
 
 /// What a snapshot says about a path: whether it can be brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,7 +104,7 @@ impl Store {
             write_whole(&name, project.path().as_os_str().as_encoded_bytes())?;
         }
         let (objects, log) = (Objects::new(&directory), Log::new(&directory));
-        Ok(Store { directory, project, limits, objects, log, seen: None, partly_seen: None, planned: None })
+        Ok(Store { directory, project, limits, objects, log, seen: None, partly_seen: None, unsaved: 0, planned: None })
     }
 
     /// The name of the directory that holds the kept trees of a project.
@@ -130,16 +137,17 @@ impl Store {
         };
         let there = self.stands_on()?;
         let last = self.seen.take().or_else(|| index::load(&self.index_path()));
-        let before =
+        let mut before =
             last.filter(|(_, stands_on)| stands_on.is_within(&there)).map(|(seen, _)| seen).unwrap_or_default();
         let packs = self.objects.packs().to_owned();
         let (number, max) = (self.objects.next_number(), self.limits.added_bytes_max);
         let pack = NewPack::new(&packs, number, max, self.project.path());
-        let kept = self.walk_and_store(&before, leave_out, named.as_ref(), &pack);
+        let kept = self.walk_and_store(&mut before, leave_out, named.as_ref(), &pack);
         let (walked, mut snapshot) = match kept {
             Ok(kept) => kept,
             Err(fault) => {
-                self.seen = Some((before, there));
+                // What a walk that got to its end has taken over may stand on what was not stored.
+                self.seen = (!before.directories.is_empty()).then_some((before, there));
                 return Err(fault);
             }
         };
@@ -153,9 +161,10 @@ impl Store {
         Ok(snapshot)
     }
 
+    /// A walk over the whole project takes over what was known before.
     fn walk_and_store(
         &self,
-        before: &Seen,
+        before: &mut Seen,
         leave_out: LeaveOut<'_>,
         named: Option<&Named>,
         pack: &NewPack,
@@ -171,15 +180,20 @@ impl Store {
             device: Stamp::of(&self.project.stat()?).device,
             store: (store.dev(), store.ino()),
         };
+        let known_root = before.directories.get(&Vec::new()).map(|known| known.node.clone());
         let mut walked = match named {
-            None => walk(&ground, Work::Enter(Vec::new()))?,
+            None => {
+                let found = walk(&ground, Vec::new())?;
+                let mut known = std::mem::take(before);
+                found.gathered(|path| known.directories.remove(path))
+            }
             Some(named) => walk_named(&ground, named)?,
         };
         let scope = named.map(|named| into.put(&named.write(), Form::Lz4)).transpose()?;
-        let (root, figures) = assemble(&mut walked, before, into)?;
+        let (root, figures) = assemble(&mut walked, into)?;
         // The project's own node is an object too: its mode and attributes are kept with it.
         let bytes = write_tree(std::iter::once((&b"project"[..], &root)));
-        let is_known = before.directories.get(&Vec::new()).is_some_and(|known| known.node == root);
+        let is_known = known_root.as_ref() == Some(&root);
         let root = if is_known { Digest::of_bytes(&bytes) } else { into.put(&bytes, Form::Lz4)? };
         let snapshot = Snapshot {
             id: Snapshot::unnamed(),
@@ -195,7 +209,7 @@ impl Store {
         Ok((walked, snapshot))
     }
 
-    /// Keeps what the walk saw for the next one, in memory and, if it saw something new, on disk.
+    /// Keeps what the walk saw for the next one: in memory, and on disk if it learned much.
     fn remember(&mut self, walked: Walked, before: Seen, is_partial: bool) -> Result<(), KeepFault> {
         let there = self.stands_on()?;
         if is_partial {
@@ -203,14 +217,23 @@ impl Store {
             self.partly_seen = Some(walked.seen);
             return Ok(());
         }
-        drop(before);
         self.partly_seen = None;
-        if walked.is_changed && index::save(&self.index_path(), &walked.seen, &there).is_err() {
-            // The snapshot stands without it; the next walk reads more.
+        self.seen = Some((walked.seen, there));
+        self.unsaved = self.unsaved.saturating_add(walked.learned);
+        if self.unsaved > UNSAVED_MAX {
+            self.save_index();
+        }
+        Ok(())
+    }
+
+    /// Writes the index. Snapshots stand without it; the next walk of another process reads more.
+    fn save_index(&mut self) {
+        self.unsaved = 0;
+        if let Some((seen, stands_on)) = &self.seen
+            && index::save(&self.index_path(), seen, stands_on).is_err()
+        {
             let _ = fs::remove_file(self.index_path());
         }
-        self.seen = Some((walked.seen, there));
-        Ok(())
     }
 
     pub(crate) fn index_path(&self) -> PathBuf {
@@ -220,6 +243,7 @@ impl Store {
     /// Forgets what the last walk saw.
     pub(crate) fn forget(&mut self) {
         self.seen = None;
+        self.unsaved = 0;
         let _ = fs::remove_file(self.index_path());
     }
 
@@ -232,8 +256,7 @@ impl Store {
 
     fn stands_on(&mut self) -> Result<StandsOn, KeepFault> {
         self.objects.refresh()?;
-        let linked = self.objects.linked();
-        let linked = list_linked(linked).map_err(|source| KeepFault::read(linked, source))?;
+        let linked = self.objects.linked_lens()?.to_vec();
         Ok(StandsOn { packs: self.objects.listed().to_vec(), linked })
     }
 
@@ -379,5 +402,16 @@ impl Store {
             Ok(())
         })?;
         Ok(Some(bytes))
+    }
+}
+
+impl Drop for Store {
+    /// What the last walks learned is written down, unless another process is writing just now.
+    fn drop(&mut self) {
+        if self.unsaved > 0
+            && let Ok(_lock) = Lock::exclusive(&self.directory, 0)
+        {
+            self.save_index();
+        }
     }
 }

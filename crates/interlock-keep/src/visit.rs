@@ -15,7 +15,7 @@ use crate::index::{SeenName, Stamp};
 use crate::node::{Content, Kind, Node, Why};
 use crate::project::{joined, open_file, stat_name};
 use crate::restore::STAGING;
-use crate::walk::{Ground, Opened};
+use crate::walk::{Ground, Opened, is_exhausted};
 use crate::xattrs::{self, Xattrs};
 
 /// A file that changes while it is read is read again, so often at most.
@@ -26,6 +26,8 @@ const READS_MAX: u32 = 3;
 pub(crate) struct Room {
     bytes: Vec<u8>,
     path: Vec<u8>,
+    /// How many files were read.
+    pub(crate) files_read: u64,
 }
 
 /// What came of a name.
@@ -33,9 +35,11 @@ pub(crate) enum Visited {
     /// It is gone by now.
     Gone,
     /// It is a large file that has to be read, which is work of its own.
-    Large(Box<[u8]>),
-    /// What it is, and whether that was not known before.
-    Seen { name: SeenName, is_new: bool },
+    Large,
+    /// It is what was known.
+    Same,
+    /// It is something else, or was not known.
+    Other(SeenName),
 }
 
 /// Looks at a name, whose last stamp and node may be known.
@@ -43,60 +47,74 @@ pub(crate) fn visit(
     ground: &Ground<'_>,
     thread: usize,
     opened: &Opened,
-    name: Box<[u8]>,
+    name: &[u8],
     known: Option<&SeenName>,
     is_large: bool,
     room: &mut Room,
 ) -> Result<Visited, KeepFault> {
-    let stat = match stat_name(opened.descriptor.as_fd(), &name) {
+    let stat = match stat_name(opened.descriptor.as_fd(), name) {
         Ok(stat) => stat,
         Err(Errno::NOENT) => return Ok(Visited::Gone),
-        Err(_) => return Ok(seen(name, Stamp::of(&no_stat(ground)?), Node::left_out(Why::Unreadable, false), known)),
+        // Where nothing can be asked about a name, the project answers for the device.
+        Err(_) => return Ok(left(name, &ground.project.stat()?, Why::Unreadable, false, known)),
     };
     let stamp = Stamp::of(&stat);
     let file_type = FileType::from_raw_mode(stat.st_mode);
     let is_directory = file_type == FileType::Directory;
-    if let Some(why) = left_out(ground, opened, &name, &stat, is_directory, &mut room.path) {
-        return Ok(seen(name, stamp, Node::left_out(why, is_directory), known));
+    if let Some(why) = left_out(ground, opened, name, &stamp, is_directory, &mut room.path) {
+        return Ok(left(name, &stat, why, is_directory, known));
     }
-    let trusted = known.filter(|known| known.stamp == stamp && stamp.is_settled(ground.before.walk_ns));
-    if let Some(known) = trusted.filter(|known| !matches!(known.node.kind, Kind::LeftOut { .. })) {
-        return Ok(Visited::Seen { name: SeenName { name, stamp, node: known.node.clone() }, is_new: false });
-    }
+    let is_settled = stamp.is_settled(ground.before.walk_ns);
     match file_type {
         FileType::Directory => {
+            // It is entered in any case, and its own node comes from there.
+            let is_same_inode =
+                |known: &SeenName| (known.stamp.device, known.stamp.inode) == (stamp.device, stamp.inode);
+            if known.is_some_and(|known| known.node.is_directory() && is_same_inode(known)) {
+                return Ok(Visited::Same);
+            }
             let tree = interlock_core::Digest::from_bytes([0; 32]);
-            let is_new = !known.is_some_and(|known| known.node.is_directory());
             let node = node_of(&stat, Kind::Directory { tree }, Xattrs::new());
-            Ok(Visited::Seen { name: SeenName { name, stamp, node }, is_new })
+            Ok(Visited::Other(SeenName { name: name.into(), stamp, node }))
         }
-        FileType::Symlink => match rustix::fs::readlinkat(&opened.descriptor, &*name, Vec::new()) {
+        FileType::RegularFile | FileType::Symlink
+            if known.is_some_and(|known| is_settled && known.stamp == stamp && !known.node.is_left_out()) =>
+        {
+            Ok(Visited::Same)
+        }
+        FileType::Symlink => match rustix::fs::readlinkat(&opened.descriptor, name, Vec::new()) {
             Ok(target) => {
                 let kind = Kind::Link { target: target.into_bytes() };
                 Ok(seen(name, stamp, node_of(&stat, kind, Xattrs::new()), known))
             }
             Err(Errno::NOENT | Errno::INVAL) => Ok(Visited::Gone),
-            Err(_) => Ok(seen(name, stamp, Node::left_out(Why::Unreadable, false), known)),
+            Err(_) => Ok(left(name, &stat, Why::Unreadable, false, known)),
         },
         FileType::RegularFile => {
             if !is_large && stamp.size > u64::try_from(PIECE_LEN).unwrap_or(u64::MAX) {
-                return Ok(Visited::Large(name));
+                return Ok(Visited::Large);
             }
-            visit_file(ground, thread, opened, name, known, &mut room.bytes)
+            visit_file(ground, thread, opened, name, known, room)
         }
-        _ => Ok(seen(name, stamp, Node::left_out(Why::Special, false), known)),
+        _ => Ok(left(name, &stat, Why::Special, false, known)),
     }
 }
 
-/// Where nothing could be asked about a name, its directory answers for the device.
-fn no_stat(ground: &Ground<'_>) -> Result<Stat, KeepFault> {
-    ground.project.stat()
+/// What was seen of a file or link.
+fn seen(name: &[u8], stamp: Stamp, node: Node, known: Option<&SeenName>) -> Visited {
+    match known {
+        Some(known) if known.node == node && known.stamp == stamp => Visited::Same,
+        _ => Visited::Other(SeenName { name: name.into(), stamp, node }),
+    }
 }
 
-/// What was seen. It is new unless the same node was known.
-fn seen(name: Box<[u8]>, stamp: Stamp, node: Node, known: Option<&SeenName>) -> Visited {
-    let is_new = !known.is_some_and(|known| known.node == node && known.stamp.ctime_ns == stamp.ctime_ns);
-    Visited::Seen { name: SeenName { name, stamp, node }, is_new }
+/// Something that is left out. Its stamp is of no use to anybody.
+fn left(name: &[u8], stat: &Stat, why: Why, is_directory: bool, known: Option<&SeenName>) -> Visited {
+    let node = Node::left_out(why, is_directory);
+    match known {
+        Some(known) if known.node == node => Visited::Same,
+        _ => Visited::Other(SeenName { name: name.into(), stamp: Stamp::of(stat), node }),
+    }
 }
 
 /// Why a name is left out before it is looked into.
@@ -104,7 +122,7 @@ fn left_out(
     ground: &Ground<'_>,
     opened: &Opened,
     name: &[u8],
-    stat: &Stat,
+    stamp: &Stamp,
     is_directory: bool,
     path: &mut Vec<u8>,
 ) -> Option<Why> {
@@ -115,7 +133,6 @@ fn left_out(
     }
     path.extend_from_slice(name);
     if is_directory {
-        let stamp = Stamp::of(stat);
         if (stamp.device, stamp.inode) == ground.store || (opened.path.is_empty() && name.starts_with(STAGING)) {
             return Some(Why::Own);
         }
@@ -145,32 +162,42 @@ fn visit_file(
     ground: &Ground<'_>,
     thread: usize,
     opened: &Opened,
-    name: Box<[u8]>,
+    name: &[u8],
     known: Option<&SeenName>,
-    buffer: &mut Vec<u8>,
+    room: &mut Room,
 ) -> Result<Visited, KeepFault> {
-    let file = match open_file(opened.descriptor.as_fd(), &name) {
+    let unreadable = || match stat_name(opened.descriptor.as_fd(), name) {
+        Ok(stat) => Ok(left(name, &stat, Why::Unreadable, false, known)),
+        Err(_) => Ok(Visited::Gone),
+    };
+    let file = match open_file(opened.descriptor.as_fd(), name) {
         Ok(file) => file,
         Err(Errno::NOENT) => return Ok(Visited::Gone),
-        Err(_) => return left_unreadable(opened, name, known),
+        Err(why) if is_exhausted(why) => {
+            return Err(KeepFault::read(ground.project.path_of(&joined(&opened.path, name)), why));
+        }
+        Err(_) => return unreadable(),
     };
-    let Ok(mut stat) = rustix::fs::fstat(&file) else { return left_unreadable(opened, name, known) };
+    let Ok(mut stat) = rustix::fs::fstat(&file) else { return unreadable() };
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::Special, false), known));
+        return Ok(left(name, &stat, Why::Special, false, known));
     }
-    let path = joined(&opened.path, &name);
-    if Stamp::of(&stat).size >= ground.limits.linked_bytes_min && is_git_object(&path) {
+    room.files_read = room.files_read.saturating_add(1);
+    if Stamp::of(&stat).size >= ground.limits.linked_bytes_min && is_git_object(&joined(&opened.path, name)) {
         let linked = ground.into.objects.linked();
-        if let Some(digest) = crate::linked::link(linked, thread, opened.descriptor.as_fd(), &name, &file) {
-            return stored(name, &file, |size| Kind::File { size, content: Content::Linked(digest) }, known);
+        if let Some(digest) = crate::linked::link(linked, thread, opened.descriptor.as_fd(), name, &file) {
+            // Its second name has changed its times.
+            let Ok(stat) = rustix::fs::fstat(&file) else { return unreadable() };
+            let size = Stamp::of(&stat).size;
+            return stored(name, &file, &stat, Kind::File { size, content: Content::Linked(digest) }, known);
         }
     }
     if data_bytes(&stat) > ground.limits.file_bytes_max {
-        return Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::TooLarge, false), known));
+        return Ok(left(name, &stat, Why::TooLarge, false, known));
     }
     let mut last = None;
     for _ in 0..READS_MAX {
-        last = match content::store(&file, ground.into, buffer)? {
+        last = match content::store(&file, Stamp::of(&stat).size, ground.into, &mut room.bytes)? {
             Read::Stored(size, content) => Some((size, content)),
             Read::Failed => None,
         };
@@ -181,34 +208,14 @@ fn visit_file(
             break;
         }
     }
-    let Some((size, content)) = last else { return left_unreadable(opened, name, known) };
-    stored(name, &file, |_| Kind::File { size, content }, known)
+    let Some((size, content)) = last else { return unreadable() };
+    stored(name, &file, &stat, Kind::File { size, content }, known)
 }
 
-/// A file that is in the store now; what it is called and who may use it is asked again.
-fn stored(
-    name: Box<[u8]>,
-    file: &File,
-    kind: impl FnOnce(u64) -> Kind,
-    known: Option<&SeenName>,
-) -> Result<Visited, KeepFault> {
-    let (Ok(stat), Ok(attributes)) = (rustix::fs::fstat(file), xattrs::read(file)) else {
-        return Ok(Visited::Gone);
-    };
-    let stamp = Stamp::of(&stat);
-    let node = node_of(&stat, kind(stamp.size), attributes);
-    Ok(match seen(name, stamp, node, known) {
-        // It was read, so the next walk gains from an index that is newer.
-        Visited::Seen { name, .. } => Visited::Seen { name, is_new: true },
-        other => other,
-    })
-}
-
-fn left_unreadable(opened: &Opened, name: Box<[u8]>, known: Option<&SeenName>) -> Result<Visited, KeepFault> {
-    match stat_name(opened.descriptor.as_fd(), &name) {
-        Ok(stat) => Ok(seen(name, Stamp::of(&stat), Node::left_out(Why::Unreadable, false), known)),
-        Err(_) => Ok(Visited::Gone),
-    }
+/// A file that is in the store now, as it was when the last of it was read.
+fn stored(name: &[u8], file: &File, stat: &Stat, kind: Kind, known: Option<&SeenName>) -> Result<Visited, KeepFault> {
+    let Ok(attributes) = xattrs::read(file) else { return Ok(Visited::Gone) };
+    Ok(seen(name, Stamp::of(stat), node_of(stat, kind, attributes), known))
 }
 
 /// How many bytes of a file are no hole.

@@ -1,22 +1,23 @@
 //! A walk over a project's tree by two threads.
 //!
 //! Work is directories by path, and names of a directory that is open. A thread takes the newest work first, so that few
-//! directories are open at a time. What one name is, `visit.rs` says.
+//! directories are open at a time. What one name is, `visit.rs` says; what all of it amounts to, `gather.rs`.
 
-use std::collections::HashMap;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use rustix::fs::{Dir, Stat};
+use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use crate::content::Into;
 use crate::fault::KeepFault;
-use crate::index::{Seen, SeenDirectory, SeenName, Stamp};
+use crate::gather::{Entered, Found, Part};
+use crate::index::{Seen, Stamp};
 use crate::limits::{LeaveOut, Limits};
-use crate::node::{Kind, Node, Why};
-use crate::project::Project;
+use crate::node::{Kind, Why};
+use crate::project::{Names, Project, joined};
 use crate::visit::{self, Room, Visited};
 use crate::xattrs;
 
@@ -40,32 +41,31 @@ pub(crate) struct Ground<'a> {
     pub(crate) store: (u64, u64),
 }
 
-/// What a walk saw, and how much of it is new.
-#[derive(Debug, Default)]
-pub(crate) struct Walked {
-    pub(crate) seen: Seen,
-    /// Whether a file was read, or something is there that was not, or is left out now.
-    pub(crate) is_changed: bool,
-    /// Directories that could not be entered; those that are gone have no reason.
-    pub(crate) not_entered: HashMap<Vec<u8>, Option<Why>>,
-}
-
-/// A directory that is open.
+/// A directory that is open, until the last of its names was looked at.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub(crate) path: Vec<u8>,
     pub(crate) descriptor: OwnedFd,
+    names: Names,
+    /// Its number among all that were entered.
+    number: usize,
+}
+
+impl Opened {
+    pub(crate) fn new(path: Vec<u8>, descriptor: OwnedFd) -> Opened {
+        Opened { path, descriptor, names: Names::default(), number: 0 }
+    }
 }
 
 /// Something to do.
 #[derive(Debug)]
-pub(crate) enum Work {
+enum Work {
     /// Enter a directory.
     Enter(Vec<u8>),
     /// Look at names of a directory.
-    Names(Arc<Opened>, Vec<Box<[u8]>>),
+    Names(Arc<Opened>, Range<usize>),
     /// Read a large file.
-    Large(Arc<Opened>, Box<[u8]>),
+    Large(Arc<Opened>, usize),
 }
 
 #[derive(Debug, Default)]
@@ -80,13 +80,14 @@ struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
     nodes: AtomicU64,
+    entered: AtomicUsize,
 }
 
-/// Walks over the whole tree, or what lies at or beneath one path.
-pub(crate) fn walk(ground: &Ground<'_>, from: Work) -> Result<Walked, KeepFault> {
+/// Walks over what lies at or beneath a directory.
+pub(crate) fn walk(ground: &Ground<'_>, from: Vec<u8>) -> Result<Found, KeepFault> {
     let shared = Shared::default();
     if let Ok(mut queue) = shared.queue.lock() {
-        queue.work.push(from);
+        queue.work.push(Work::Enter(from));
     }
     let walk_ns = now_ns();
     let results: Vec<Found> = std::thread::scope(|scope| {
@@ -107,12 +108,12 @@ pub(crate) fn walk(ground: &Ground<'_>, from: Work) -> Result<Walked, KeepFault>
     });
     match queue.fault {
         Some(fault) => Err(fault),
-        None => Ok(gathered(results, walk_ns)),
+        None => Ok(results.into_iter().fold(Found { walk_ns, ..Found::default() }, Found::and)),
     }
 }
 
 /// The time as file systems stamp it: that of the last tick.
-fn now_ns() -> i64 {
+pub(crate) fn now_ns() -> i64 {
     #[cfg(target_os = "linux")]
     let clock = rustix::time::ClockId::RealtimeCoarse;
     #[cfg(not(target_os = "linux"))]
@@ -121,56 +122,20 @@ fn now_ns() -> i64 {
     now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
 }
 
-/// What one thread found.
-#[derive(Debug, Default)]
-struct Found {
-    directories: Vec<(Vec<u8>, Stamp, Node)>,
-    names: Vec<(Arc<Opened>, Vec<SeenName>)>,
-    not_entered: Vec<(Vec<u8>, Option<Why>)>,
-    is_changed: bool,
-}
-
-fn gathered(results: Vec<Found>, walk_ns: i64) -> Walked {
-    let mut walked = Walked { seen: Seen { walk_ns, ..Seen::default() }, ..Walked::default() };
-    let mut names = Vec::new();
-    for found in results {
-        walked.is_changed |= found.is_changed;
-        walked.not_entered.extend(found.not_entered);
-        names.push(found.names);
-        for (path, stamp, node) in found.directories {
-            walked.seen.directories.insert(path, SeenDirectory { stamp, node, names: Vec::new() });
-        }
-    }
-    for (opened, more) in names.into_iter().flatten() {
-        if let Some(directory) = walked.seen.directories.get_mut(&opened.path) {
-            if directory.names.is_empty() {
-                directory.names = more;
-            } else {
-                directory.names.extend(more);
-            }
-        }
-    }
-    for directory in walked.seen.directories.values_mut() {
-        directory.names.sort_unstable_by(|left, right| left.name.cmp(&right.name));
-        directory.names.shrink_to_fit();
-    }
-    walked
-}
-
 fn work_on(ground: &Ground<'_>, shared: &Shared, thread: usize) -> Found {
-    let (mut found, mut room) = (Found::default(), Room::default());
+    let mut walker =
+        Walker { ground, shared, thread, found: Found::default(), more: Vec::new(), room: Room::default() };
     while let Some(work) = next(shared) {
-        let mut more = Vec::new();
-        let done = do_one(ground, shared, thread, work, &mut found, &mut more, &mut room);
-        let Ok(mut queue) = shared.queue.lock() else { return found };
+        let done = walker.do_one(work);
+        let Ok(mut queue) = shared.queue.lock() else { return walker.found };
         queue.busy = queue.busy.saturating_sub(1);
-        queue.work.append(&mut more);
+        queue.work.append(&mut walker.more);
         if let Err(fault) = done {
             queue.fault.get_or_insert(fault);
         }
         shared.changed.notify_all();
     }
-    found
+    walker.found
 }
 
 /// The next piece of work; `None` when there is no more, or something failed.
@@ -191,96 +156,113 @@ fn next(shared: &Shared) -> Option<Work> {
     }
 }
 
-fn do_one(
-    ground: &Ground<'_>,
-    shared: &Shared,
+/// One thread of a walk.
+struct Walker<'a> {
+    ground: &'a Ground<'a>,
+    shared: &'a Shared,
     thread: usize,
-    work: Work,
-    found: &mut Found,
-    more: &mut Vec<Work>,
-    room: &mut Room,
-) -> Result<(), KeepFault> {
-    let (opened, names, is_large) = match work {
-        Work::Enter(path) => return enter(ground, shared, path, found, more),
-        Work::Names(opened, names) => (opened, names, false),
-        Work::Large(opened, name) => (opened, vec![name], true),
-    };
-    let before = ground.before.directories.get(&opened.path);
-    let mut seen = Vec::with_capacity(names.len());
-    for name in names {
-        let known = before.and_then(|directory| directory.find(&name));
-        match visit::visit(ground, thread, &opened, name, known, is_large, room)? {
-            Visited::Gone => found.is_changed = true,
-            Visited::Large(name) => more.push(Work::Large(Arc::clone(&opened), name)),
-            Visited::Seen { name, is_new } => {
-                found.is_changed |= is_new;
-                if matches!(name.node.kind, Kind::Directory { .. }) {
-                    more.push(Work::Enter(crate::project::joined(&opened.path, &name.name)));
-                }
-                seen.push(name);
+    found: Found,
+    more: Vec<Work>,
+    room: Room,
+}
+
+impl Walker<'_> {
+    fn do_one(&mut self, work: Work) -> Result<(), KeepFault> {
+        match work {
+            Work::Enter(path) => self.enter(path),
+            Work::Names(opened, names) => self.look(&opened, names, false),
+            Work::Large(opened, at) => self.look(&opened, at..at.saturating_add(1), true),
+        }
+    }
+
+    /// Looks at some names of a directory.
+    fn look(&mut self, opened: &Arc<Opened>, range: Range<usize>, is_large: bool) -> Result<(), KeepFault> {
+        let before = self.ground.before.directories.get(&opened.path);
+        let mut part = Part::default();
+        for at in range {
+            let Some(name) = opened.names.get(at) else { continue };
+            let position = before.and_then(|directory| directory.position(name));
+            let known = position.and_then(|at| before?.names.get(at));
+            let is_directory =
+                match visit::visit(self.ground, self.thread, opened, name, known, is_large, &mut self.room)? {
+                    Visited::Gone => continue,
+                    Visited::Large => {
+                        self.more.push(Work::Large(Arc::clone(opened), at));
+                        continue;
+                    }
+                    Visited::Same => {
+                        part.same.extend(position.and_then(|at| u32::try_from(at).ok()));
+                        known.is_some_and(|known| known.node.is_directory())
+                    }
+                    Visited::Other(seen) => {
+                        let is_directory = seen.node.is_directory();
+                        part.others.push(seen);
+                        is_directory
+                    }
+                };
+            if is_directory {
+                self.more.push(Work::Enter(joined(&opened.path, name)));
             }
         }
+        self.found.files_read = self.found.files_read.saturating_add(std::mem::take(&mut self.room.files_read));
+        self.found.parts.push((opened.number, part));
+        Ok(())
     }
-    found.names.push((opened, seen));
-    Ok(())
+
+    /// Opens a directory, lists its names, and looks at the first of them.
+    fn enter(&mut self, path: Vec<u8>) -> Result<(), KeepFault> {
+        let ground = self.ground;
+        let (mut opened, stat) = match open_and_list(ground, path.clone()) {
+            Ok(listed) => listed,
+            // The project itself must be readable.
+            Err(why) if path.is_empty() || is_exhausted(why) => {
+                return Err(KeepFault::read(ground.project.path_of(&path), why));
+            }
+            Err(why) => {
+                self.found.not_entered.push((path, why_not(why)));
+                return Ok(());
+            }
+        };
+        let names = opened.names.len();
+        let count = u64::try_from(names).unwrap_or(u64::MAX);
+        if self.shared.nodes.fetch_add(count, Ordering::Relaxed).saturating_add(count) > ground.limits.nodes_max {
+            return Err(KeepFault::TooMany { project: ground.project.path().to_owned(), max: ground.limits.nodes_max });
+        }
+        opened.number = self.shared.entered.fetch_add(1, Ordering::Relaxed);
+        let stamp = Stamp::of(&stat);
+        let is_known = ground
+            .before
+            .directories
+            .get(&path)
+            .is_some_and(|known| known.stamp == stamp && stamp.is_settled(ground.before.walk_ns));
+        let node = (!is_known).then(|| {
+            let attributes = xattrs::read(opened.descriptor.as_fd()).unwrap_or_default();
+            // Its digest is known when all of its names are.
+            let tree = interlock_core::Digest::from_bytes([0; 32]);
+            visit::node_of(&stat, Kind::Directory { tree }, attributes)
+        });
+        self.found.entered.push(Entered { number: opened.number, path, stamp, node });
+        let opened = Arc::new(opened);
+        let mut rest = NAMES_AT_ONCE;
+        while rest < names {
+            let end = rest.saturating_add(NAMES_AT_ONCE).min(names);
+            self.more.push(Work::Names(Arc::clone(&opened), rest..end));
+            rest = end;
+        }
+        self.look(&opened, 0..names.min(NAMES_AT_ONCE), false)
+    }
 }
 
-/// Opens a directory and lists its names.
-fn enter(
-    ground: &Ground<'_>,
-    shared: &Shared,
-    path: Vec<u8>,
-    found: &mut Found,
-    more: &mut Vec<Work>,
-) -> Result<(), KeepFault> {
-    let before = ground.before.directories.get(&path);
-    let (opened, stat, names) = match open_and_list(ground, path.clone()) {
-        Ok(listed) => listed,
-        // The project itself must be readable.
-        Err(why) if path.is_empty() => return Err(KeepFault::read(ground.project.path(), why)),
-        Err(why) => {
-            found.is_changed |= before.is_some();
-            found.not_entered.push((path, why_not(why)));
-            return Ok(());
-        }
-    };
-    let count = u64::try_from(names.len()).unwrap_or(u64::MAX);
-    if shared.nodes.fetch_add(count, Ordering::Relaxed).saturating_add(count) > ground.limits.nodes_max {
-        return Err(KeepFault::TooMany { project: ground.project.path().to_owned(), max: ground.limits.nodes_max });
-    }
-    let stamp = Stamp::of(&stat);
-    let known = before.filter(|known| known.stamp == stamp && stamp.is_settled(ground.before.walk_ns));
-    let attributes = match known {
-        Some(known) => known.node.xattrs.clone(),
-        None => {
-            found.is_changed = true;
-            xattrs::read(opened.descriptor.as_fd()).unwrap_or_default()
-        }
-    };
-    // Its digest is known when all of its names are.
-    let tree = interlock_core::Digest::from_bytes([0; 32]);
-    found.directories.push((path, stamp, visit::node_of(&stat, Kind::Directory { tree }, attributes)));
-    let mut names = names.into_iter().peekable();
-    while names.peek().is_some() {
-        more.push(Work::Names(Arc::clone(&opened), names.by_ref().take(NAMES_AT_ONCE).collect()));
-    }
-    Ok(())
-}
-
-type Listed = (Arc<Opened>, Stat, Vec<Box<[u8]>>);
-
-fn open_and_list(ground: &Ground<'_>, path: Vec<u8>) -> Result<Listed, Errno> {
+fn open_and_list(ground: &Ground<'_>, path: Vec<u8>) -> Result<(Opened, Stat), Errno> {
     let descriptor = ground.project.open_directory(&path)?;
     let stat = rustix::fs::fstat(&descriptor)?;
-    let mut names = Vec::new();
-    for entry in Dir::read_from(&descriptor)? {
-        let entry = entry?;
-        let name = entry.file_name().to_bytes();
-        if name != b"." && name != b".." {
-            names.push(name.into());
-        }
-    }
-    Ok((Arc::new(Opened { path, descriptor }), stat, names))
+    let names = Names::list(&descriptor)?;
+    Ok((Opened { names, ..Opened::new(path, descriptor) }, stat))
+}
+
+/// Whether the system has run out of something: that is no property of what was looked at.
+pub(crate) fn is_exhausted(why: Errno) -> bool {
+    matches!(why, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 /// Why a directory was not entered; nothing if it is gone.

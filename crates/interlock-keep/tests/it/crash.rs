@@ -186,5 +186,7 @@ fn child() {
         }
         other => panic!("`{other}` is no work"),
     }
+    // What the walks saw is written when the store is closed.
+    drop(store);
     std::process::exit(0);
 }

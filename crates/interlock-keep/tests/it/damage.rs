@@ -98,6 +98,8 @@ fn an_index_that_was_changed_is_not_used() {
     let mut world = World::new();
     world.write("file", "one");
     let first = world.keep();
+    // It is written when the store is closed.
+    world.store = world.reopened();
     let index = world.store_files("/seen").remove(0);
     let whole = fs::read(&index).expect("read");
     for at in (0..whole.len()).step_by(5) {

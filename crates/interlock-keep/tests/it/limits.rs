@@ -147,6 +147,42 @@ fn pruning_drops_the_oldest_joins_packs_and_loses_nothing_that_stays() {
     assert_eq!(world.store.bytes().expect("a length"), 0);
 }
 
+#[test]
+fn many_directories_are_kept_with_few_descriptors_and_with_too_few_nothing_is() {
+    let mut world = World::new();
+    for number in 0..300 {
+        world.write(&format!("d{number}/e/file"), format!("{number}"));
+    }
+    let kept = world.keep();
+    for (descriptors, is_kept) in [(40, true), (8, false)] {
+        let script =
+            format!("ulimit -n {descriptors}; exec \"$1\" --exact limits::with_few_descriptors --ignored --nocapture");
+        let stores = world.directory.path().join(format!("stores-{descriptors}"));
+        let done = Command::new("bash")
+            .args(["-c", &script, "bash"])
+            .arg(std::env::current_exe().expect("a path"))
+            .envs([("KEEP_PROJECT", &world.project), ("KEEP_STORES", &stores)])
+            .output()
+            .expect("bash");
+        let said = String::from_utf8_lossy(&done.stdout);
+        let nodes = format!("kept {}", world.store.snapshot(&kept).expect("a snapshot").nodes);
+        assert_eq!((said.contains(&nodes), said.contains("CannotKeep")), (is_kept, !is_kept), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "run by `many_directories_are_kept_with_few_descriptors_and_with_too_few_nothing_is`"]
+fn with_few_descriptors() {
+    let value = |name: &str| std::env::var_os(name).expect("a path");
+    let kept =
+        interlock_keep::Store::open(Path::new(&value("KEEP_STORES")), Path::new(&value("KEEP_PROJECT")), Limits::USUAL)
+            .and_then(|mut store| store.keep(&Scope::All, LEAVE_OUT, 1));
+    match kept {
+        Ok(kept) => println!("kept {}", kept.nodes),
+        Err(fault) => println!("{:?}", fault.kind()),
+    }
+}
+
 /// In a user's own mount namespace a small disk is full while a tree is kept, undone and pruned.
 #[test]
 fn a_full_disk_loses_nothing() {

@@ -65,6 +65,19 @@ fn an_unchanged_tree_stores_nothing() {
 }
 
 #[test]
+fn a_directory_in_place_of_an_alike_one_is_the_same() {
+    let mut world = furnished();
+    let (looked, before) = (world.tree(), world.keep());
+    world.shell("cp -a src other; rm -r src; mv other src");
+    let after = world.keep();
+    assert_eq!(world.store.changes(&before, &after).expect("changes"), []);
+    world.shell("rm -r src");
+    let gone = world.keep();
+    world.undo(&after, &gone);
+    assert_eq!(world.tree(), looked);
+}
+
+#[test]
 fn changes_say_how_each_path_differs_and_give_both_contents() {
     let mut world = furnished();
     let before = world.keep();
