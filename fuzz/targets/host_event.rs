@@ -17,7 +17,11 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
         let reason = || event.session.clone();
         for reply in [
             Reply::Pass { context: Some(reason()) },
-            Reply::Rewrite { ticket: "AAAABBBBCCCCDDDD".to_owned(), script: "/run.sh".to_owned() },
+            Reply::Rewrite {
+                ticket: "AAAABBBBCCCCDDDD".to_owned(),
+                script: "/run.sh".to_owned(),
+                note: Some(reason()),
+            },
             Reply::Deny { reason: reason() },
             Reply::Ask { reason: reason() },
             Reply::Continue { reason: reason() },
