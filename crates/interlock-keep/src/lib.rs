@@ -28,6 +28,7 @@
 //! | `packs/N.pack` | objects, by SHA-256, with a table at the end | once, as a whole, then renamed |
 //! | `linked/DIGEST` | large files of `.git/objects`: second names of the project's own files, or clones of them | once |
 //! | `seen` | what the last walk saw; worth nothing by itself | as a whole |
+//! | `widened` | directories whose permissions an undo widens for a while | added to; gone when it is over |
 //! | `lock` | held while somebody writes | |
 //! | `project` | the path of the project | once |
 //!
@@ -38,7 +39,7 @@
 //! | when a file need not be read again | `index.rs` |
 //! | the bytes of a file | `content.rs`; of git's large ones `linked.rs` |
 //! | packs, objects, the log, the lock | `pack.rs`, `objects.rs`, `log.rs`, `lock.rs` |
-//! | what differs; what an undo would do; doing it | `changes.rs`; `plan.rs`; `restore.rs`, `stage.rs`, `place.rs`; the tree it leaves: `graft.rs` |
+//! | what differs; what an undo would do; doing it | `changes.rs`; `plan.rs`; `restore.rs`, `stage.rs`, `place.rs`, `widened.rs`; the tree it leaves: `graft.rs` |
 //! | what is dropped | `prune.rs` |
 //! | paths and descriptors | `project.rs` |
 //!
@@ -80,6 +81,7 @@ mod stage;
 mod store;
 mod visit;
 mod walk;
+mod widened;
 mod xattrs;
 
 pub use changes::{Change, Way};

@@ -207,14 +207,31 @@ fn is_same_content(left: &mut File, right: &mut File) -> std::io::Result<bool> {
 /// Gives an open file or directory the owner, attributes and permissions of a node. Only a superuser can give a file to
 /// another user; without that right the file stays the caller's own.
 pub(crate) fn set(file: impl AsFd, node: &Node) -> Result<(), Errno> {
+    xattrs::write(&file, &node.xattrs)?;
+    set_owner_and_mode(&file, node)
+}
+
+/// The same for a file that was just made, and has no attributes.
+pub(crate) fn set_new(file: impl AsFd, node: &Node) -> Result<(), Errno> {
+    if !node.xattrs.is_empty() {
+        xattrs::write(&file, &node.xattrs)?;
+    }
+    set_owner_and_mode(&file, node)
+}
+
+fn set_owner_and_mode(file: impl AsFd, node: &Node) -> Result<(), Errno> {
     let stat = rustix::fs::fstat(&file)?;
     let (user, group) = node.owner;
-    if (stat.st_uid, stat.st_gid) != node.owner {
+    let is_owner = (stat.st_uid, stat.st_gid) == node.owner;
+    if !is_owner {
         match rustix::fs::fchown(&file, Some(Uid::from_raw(user)), Some(Gid::from_raw(group))) {
             Ok(()) | Err(Errno::PERM | Errno::INVAL) => {}
             Err(why) => return Err(why),
         }
     }
-    xattrs::write(&file, &node.xattrs)?;
+    // A change of the owner can take away permissions.
+    if is_owner && Stamp::of(&stat).mode & 0o7777 == node.mode {
+        return Ok(());
+    }
     rustix::fs::fchmod(&file, mode_of(node.mode))
 }

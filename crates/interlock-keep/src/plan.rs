@@ -14,7 +14,6 @@ use crate::log::{Snapshot, SnapshotId};
 use crate::named::{Lies, Named};
 use crate::node::{Kind, Node, Tree, Why};
 use crate::project::{joined, shown, spelled, split};
-use crate::restore::remove_leftovers;
 use crate::store::{Scope, Store};
 
 /// Which change is to be undone.
@@ -108,7 +107,7 @@ impl Store {
     /// Says what an undo would do. The tree is kept first, so that the plan is about one moment.
     pub fn plan(&mut self, undo: &Undo, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Plan, KeepFault> {
         let _lock = self.lock()?;
-        remove_leftovers(&self.project)?;
+        self.clean_up()?;
         let (now, steps) = self.plan_locked(undo, leave_out, now_ms)?;
         let steps = steps
             .into_iter()

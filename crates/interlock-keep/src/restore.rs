@@ -5,13 +5,12 @@
 //! taken away, what has to come is put in its place by a rename, and permissions of directories are set last. What is
 //! displaced is looked at once more: if it is not what the snapshot before the undo holds, it goes back and is a clash.
 //!
-//! A process that dies leaves each path as it was or as it will be, and the directory of its own, which the next undo
-//! removes; then the undo can be done again.
+//! A process that dies leaves each path as it was or as it will be, some directories wider than that, and the directory of
+//! its own. The next undo narrows those and removes this; then the undo can be done again.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::os::fd::OwnedFd;
+use std::collections::{HashMap, HashSet};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use rustix::fs::AtFlags;
 use rustix::io::Errno;
@@ -23,10 +22,11 @@ use crate::log::{Snapshot, SnapshotId};
 use crate::node::Node;
 use crate::place::{self, Expected, Placed};
 use crate::plan::{Clash, Fate, Plan, Planned};
-use crate::project::{Project, mode_of, shown, spelled, split};
+use crate::project::{Names, Project, mode_of, shown, spelled, split, stat_name};
 use crate::stage::Staging;
 use crate::store::Store;
 use crate::visit::is_git_object;
+use crate::widened::{OWNER, Widened};
 
 /// How the name of the directory begins in which files are made before they are put in place.
 pub(crate) const STAGING: &[u8] = b".interlock-undo-";
@@ -49,7 +49,7 @@ impl Store {
     /// Does what a plan says. What changed since the plan was made is a clash and stays.
     pub fn carry_out(&mut self, plan: &Plan, leave_out: LeaveOut<'_>, now_ms: u64) -> Result<Undone, KeepFault> {
         let _lock = self.lock()?;
-        remove_leftovers(&self.project)?;
+        self.clean_up()?;
         let (kept, mut steps) = match self.steps_as_planned(plan)? {
             Some(planned) => planned,
             None => self.plan_again(plan, leave_out, now_ms)?,
@@ -105,20 +105,20 @@ impl Store {
     }
 }
 
-/// Removes what an undo that was cut short has left. What it displaced is kept: the snapshot was made before.
-pub(crate) fn remove_leftovers(project: &Project) -> Result<(), KeepFault> {
-    let root = project.open_directory(b"").map_err(|why| KeepFault::read(project.path(), why))?;
-    let entries = rustix::fs::Dir::read_from(&root).map_err(|why| KeepFault::read(project.path(), why))?;
-    for entry in entries {
-        let entry = entry.map_err(|why| KeepFault::read(project.path(), why))?;
-        let name = entry.file_name().to_bytes();
-        if name.starts_with(STAGING) {
+impl Store {
+    /// Removes what an undo that was cut short has left. What it displaced is kept: the snapshot was made before.
+    pub(crate) fn clean_up(&self) -> Result<(), KeepFault> {
+        let project = &self.project;
+        Widened::narrow_leftovers(&self.directory, project)?;
+        let fault = |why: Errno| KeepFault::read(project.path(), why);
+        let names = project.open_directory(b"").and_then(|root| Names::list(&root)).map_err(fault)?;
+        for name in (0..names.len()).filter_map(|at| names.get(at)).filter(|name| name.starts_with(STAGING)) {
             let path = project.path_of(name);
             // Follows no link, whoever replaces what while it runs.
             std::fs::remove_dir_all(&path).map_err(|source| KeepFault::write(&path, source))?;
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What is put in its place at the same time.
@@ -133,8 +133,7 @@ enum Turn {
 struct Applying<'a> {
     store: &'a Store,
     staging: &'a Staging,
-    /// Directories whose permissions were widened for a while, and what they go back to.
-    widened: Mutex<BTreeMap<Vec<u8>, u32>>,
+    widened: Widened,
     /// Inodes of files of which several names are restored.
     shared: HashSet<u64>,
 }
@@ -149,7 +148,7 @@ impl<'a> Applying<'a> {
                 shared.insert(inode);
             }
         }
-        Applying { store, staging, widened: Mutex::default(), shared }
+        Applying { store, staging, widened: Widened::new(&store.directory), shared }
     }
 
     /// What the last walk saw at a path.
@@ -159,10 +158,24 @@ impl<'a> Applying<'a> {
     }
 
     fn apply(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
-        let cleared = self.clear(steps);
+        let cleared = self.note_staged(steps).and_then(|()| self.clear(steps));
         let placed = cleared.and_then(|()| self.place_all(steps));
         let set = self.set_directories(steps);
         placed.and(set)
+    }
+
+    /// Notes the directories that were staged, and those whose own permissions change: they are wide until the end.
+    fn note_staged(&self, steps: &[Planned]) -> Result<(), KeepFault> {
+        let fault = |why: std::io::Error| KeepFault::write(self.store.project.path(), why);
+        let mut staged = Vec::new();
+        for (at, step) in steps.iter().enumerate().filter(|(_, step)| self.turn(step) == Some(Turn::Directories)) {
+            let name = Staging::name_of(at);
+            let stat =
+                stat_name(self.staging.descriptor().as_fd(), name.as_bytes()).map_err(|why| fault(why.into()))?;
+            let mode = step.before.as_ref().map_or(0, |before| before.mode);
+            staged.push((step.path.clone(), Stamp::of(&stat).inode, mode));
+        }
+        self.widened.add(staged).map_err(fault)
     }
 
     /// Takes away what is not to be there; the deepest first.
@@ -237,21 +250,15 @@ impl<'a> Applying<'a> {
     /// Sets permissions and attributes of directories, the deepest first: one that is closed can no longer be entered.
     fn set_directories(self, steps: &mut [Planned]) -> Result<(), KeepFault> {
         let project = &self.store.project;
-        let mut widened = self.widened.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         for step in steps.iter_mut().rev() {
             let (Fate::Restored, Some(before)) = (step.fate, &step.before) else { continue };
             if !before.is_directory() {
                 continue;
             }
-            widened.remove(&step.path);
             let set = project.open_directory(&step.path).and_then(|directory| place::set(&directory, before));
             settle(step, set.map(|()| Placed::Done), project)?;
         }
-        for (path, mode) in widened.iter().rev() {
-            let narrowed = project.open_directory(path).and_then(|opened| rustix::fs::fchmod(opened, mode_of(*mode)));
-            narrowed.map_err(|why| KeepFault::write(project.path_of(path), why))?;
-        }
-        Ok(())
+        self.widened.narrow(project)
     }
 
     /// Does something in a directory, which may be the last one that was open. If its permissions forbid that, they are
@@ -272,11 +279,11 @@ impl<'a> Applying<'a> {
         };
         let mut done = act(&opened);
         if let Err(Errno::ACCESS | Errno::PERM) = done {
-            let mode = Stamp::of(&rustix::fs::fstat(&opened)?).mode & 0o7777;
-            rustix::fs::fchmod(&opened, mode_of(mode | 0o700))?;
-            if let Ok(mut widened) = self.widened.lock() {
-                widened.entry(path.to_vec()).or_insert(mode);
-            }
+            let found = Stamp::of(&rustix::fs::fstat(&opened)?);
+            let mode = found.mode & 0o7777;
+            let noted = self.widened.add([(path.to_vec(), found.inode, mode)]);
+            noted.map_err(|why| Errno::from_io_error(&why).unwrap_or(Errno::IO))?;
+            rustix::fs::fchmod(&opened, mode_of(mode | OWNER))?;
             done = act(&opened);
         }
         *last = Some((path.to_vec(), opened));

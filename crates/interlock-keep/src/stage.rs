@@ -16,9 +16,10 @@ use crate::node::{Content, Kind, Node};
 use crate::objects::Objects;
 use crate::place;
 use crate::plan::{Fate, Planned};
-use crate::project::DIRECTORY;
+use crate::project::{DIRECTORY, mode_of};
 use crate::restore::STAGING;
 use crate::store::Store;
+use crate::widened::OWNER;
 
 /// How many threads fill the directory.
 const THREADS: usize = 2;
@@ -95,7 +96,7 @@ impl Staging {
             Kind::Link { target } => rustix::fs::symlinkat(&**target, &self.descriptor, name).map_err(unwritten),
             Kind::Directory { .. } => {
                 // One that its owner may not write could be neither moved nor filled; that bit is taken away at the end.
-                let open = Node { mode: node.mode | 0o700, ..node.clone() };
+                let open = Node { mode: node.mode | OWNER, ..node.clone() };
                 rustix::fs::mkdirat(&self.descriptor, name, Mode::RWXU).map_err(unwritten)?;
                 let made = rustix::fs::openat(&self.descriptor, name, DIRECTORY, Mode::empty()).map_err(unwritten)?;
                 place::set(made, &open).map_err(unwritten)
@@ -125,8 +126,8 @@ impl Staging {
         }
         let unwritten = |why: Errno| KeepFault::write(&self.path, why);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let mode = Mode::RUSR | Mode::WUSR;
-        let made = rustix::fs::openat(&self.descriptor, name, flags, mode).map_err(unwritten)?;
+        // Nobody else can enter this directory, so the file may have its permissions from the beginning.
+        let made = rustix::fs::openat(&self.descriptor, name, flags, mode_of(node.mode & 0o777)).map_err(unwritten)?;
         let file = File::from(made);
         objects.each_part(size, content, &mut |offset, bytes| {
             file.write_all_at(bytes, offset).map_err(|source| KeepFault::write(&self.path, source))
@@ -135,6 +136,6 @@ impl Staging {
         if !matches!(content, Content::Whole(_)) {
             file.set_len(size).map_err(|source| KeepFault::write(&self.path, source))?;
         }
-        place::set(file.as_fd(), node).map_err(unwritten)
+        place::set_new(file.as_fd(), node).map_err(unwritten)
     }
 }
