@@ -6,10 +6,10 @@
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use interlock_core::Digest;
 
@@ -128,7 +128,7 @@ pub(crate) struct NewPack {
 
 #[derive(Debug, Default)]
 struct State {
-    file: Option<File>,
+    file: Option<Arc<File>>,
     buffer: Vec<u8>,
     written: u64,
     rows: Vec<(Digest, Place)>,
@@ -183,12 +183,25 @@ impl NewPack {
         if !state.known.insert(digest) {
             return Ok(());
         }
-        let offset = self.append(&mut state, stored)?;
+        let is_long = stored.len() >= BUFFER_LEN;
+        let (offset, file) =
+            if is_long { self.reserve(&mut state, stored_len)? } else { (self.append(&mut state, stored)?, None) };
         state.rows.push((digest, Place { pack: self.number, offset, stored_len, len, form }));
         if state.end() > self.bytes_max {
             return Err(KeepFault::TooMuch { project: self.project.clone(), max: self.bytes_max });
         }
-        Ok(())
+        drop(state);
+        // Others may write at the same time.
+        file.map_or(Ok(()), |file| file.write_all_at(stored, offset).map_err(|source| self.unwritten(source)))
+    }
+
+    /// Leaves room for bytes, and says where.
+    fn reserve(&self, state: &mut State, len: u32) -> Result<(u64, Option<Arc<File>>), KeepFault> {
+        self.append(state, &[])?;
+        self.flush(state)?;
+        let offset = state.written;
+        state.written = offset.saturating_add(u64::from(len));
+        Ok((offset, state.file.clone()))
     }
 
     fn poisoned(&self) -> KeepFault {
@@ -200,7 +213,7 @@ impl NewPack {
         if state.file.is_none() {
             let mut options = OpenOptions::new();
             options.write(true).create(true).truncate(true).mode(0o600);
-            state.file = Some(options.open(&self.temporary).map_err(|source| self.unwritten(source))?);
+            state.file = Some(Arc::new(options.open(&self.temporary).map_err(|source| self.unwritten(source))?));
             state.buffer.extend_from_slice(MARK);
         }
         let offset = state.end();
@@ -212,8 +225,8 @@ impl NewPack {
     }
 
     fn flush(&self, state: &mut State) -> Result<(), KeepFault> {
-        if let Some(file) = &mut state.file {
-            file.write_all(&state.buffer).map_err(|source| self.unwritten(source))?;
+        if let Some(file) = &state.file {
+            file.write_all_at(&state.buffer, state.written).map_err(|source| self.unwritten(source))?;
         }
         state.written = state.end();
         state.buffer.clear();
