@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, Pid, Signal, WaitOptions};
 
-use super::session::Joined;
+use super::session::{Joined, SHARED};
 use super::steps::{Ground, Step, await_rules, hand_over, tell, told};
 use super::sys::{self, Image, Instruction, Signals};
 
@@ -99,10 +99,9 @@ fn report(to: BorrowedFd<'_>, stage: Stage, error: &io::Error) -> c_int {
 /// The process between the supervisor and the first one of a call in a session: joins the namespaces, which only the
 /// next process is then in, and ends after it, when its view is gone. Only then others may use the layers of its caches.
 pub(crate) fn join(cell: &mut Cell, hold: &mut Hold, channel: BorrowedFd<'_>, faults: BorrowedFd<'_>) -> c_int {
-    for namespace in cell.session.iter().flat_map(|session| &session.namespaces) {
-        if let Err(error) = rustix::thread::move_into_link_name_space(namespace.as_fd(), None) {
-            return report(faults, Stage::Session, &error.into());
-        }
+    let Some(session) = &cell.session else { return 126 };
+    if let Err(error) = rustix::thread::move_into_thread_name_spaces(session.holder.as_fd(), SHARED) {
+        return report(faults, Stage::Session, &error.into());
     }
     let first = match sys::fork(libc::CLONE_NEWNS, || first(cell, hold, channel, faults)) {
         Ok(first) => first,

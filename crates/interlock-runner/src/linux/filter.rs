@@ -5,6 +5,8 @@
 //! supervisor answers itself (`connect`, because a read-only mount does not stop it) or looks at (what changes files).
 //! Without namespaces more is named: see `narrow`.
 
+use std::collections::BTreeMap;
+
 use super::calls;
 use super::sys::Instruction;
 
@@ -29,6 +31,7 @@ const EAFNOSUPPORT: u32 = libc::EAFNOSUPPORT.unsigned_abs();
 // What each instruction does, in the words of the kernel's filter machine.
 const LOAD: u16 = 0x20;
 const AND: u16 = 0x54;
+const JUMP: u16 = 0x05;
 const IS_EQUAL: u16 = 0x15;
 const IS_AT_LEAST: u16 = 0x35;
 const HAS_BITS: u16 = 0x45;
@@ -99,10 +102,42 @@ pub(crate) fn filter(kind: Kind) -> Vec<Instruction> {
         Kind::NoGroup => in_namespaces().into_iter().chain([(libc::SYS_kill, Rule::NoValue(0, &[0]))]).collect(),
         Kind::Narrow { reads } => narrow(reads),
     };
+    let mut blocks = BTreeMap::new();
     for (number, rule) in rules().into_iter().chain(of_kind) {
-        add(&mut out, number, &rule);
+        if let Ok(number) = u32::try_from(number) {
+            blocks.entry(number).or_insert_with(|| block(&rule));
+        }
     }
-    out.push(give(ALLOW));
+    let blocks: Vec<_> = blocks.into_iter().collect();
+    out.extend(search(&blocks));
+    out
+}
+
+/// Finds the block of a call by halves: the kernel tries every number when it takes the filter, and a call that is not always
+/// allowed pays for each step on its way.
+fn search(blocks: &[(u32, Vec<Instruction>)]) -> Vec<Instruction> {
+    const FEW: usize = 3;
+    let (lower, upper) = blocks.split_at(blocks.len() / 2);
+    let mut out = Vec::new();
+    match upper.first() {
+        Some((first, _)) if blocks.len() > FEW => {
+            let lower = search(lower);
+            let over = Instruction { code: JUMP, jt: 0, jf: 0, k: u32::try_from(lower.len()).unwrap_or(u32::MAX) };
+            out.extend([jump(IS_AT_LEAST, *first, 0, 1), over]);
+            out.extend(lower);
+            out.extend(search(upper));
+        }
+        _ => {
+            let refused = [give(error(EPERM))];
+            for (number, block) in blocks {
+                // No block is longer than a jump can be; if one were, its call would be refused.
+                let (length, block) = u8::try_from(block.len()).map_or((1, &refused[..]), |length| (length, block));
+                out.push(jump(IS_EQUAL, *number, 0, length));
+                out.extend(block);
+            }
+            out.push(give(ALLOW));
+        }
+    }
     out
 }
 
@@ -226,7 +261,7 @@ const OF_MACHINE: &[libc::c_long] =
 const OF_MACHINE: &[libc::c_long] = &[libc::SYS_kexec_file_load];
 
 /// The block of one call. Each way through it ends in a return, so no jump is longer than its block.
-fn add(out: &mut Vec<Instruction>, number: libc::c_long, rule: &Rule) {
+fn block(rule: &Rule) -> Vec<Instruction> {
     let mut block = Vec::new();
     match rule {
         Rule::Fails(errno) => block.push(give(error(*errno))),
@@ -272,10 +307,7 @@ fn add(out: &mut Vec<Instruction>, number: libc::c_long, rule: &Rule) {
             ]);
         }
     }
-    let Ok(length) = u8::try_from(block.len()) else { return };
-    let Ok(number) = u32::try_from(number) else { return };
-    out.push(jump(IS_EQUAL, number, 0, length));
-    out.extend(block);
+    block
 }
 
 /// Which sockets there are: addresses of the internet, because the network namespace holds them; streams by path, because
@@ -369,6 +401,7 @@ mod tests {
                     }
                 }
                 AND => accumulator &= one.k,
+                JUMP => at += one.k as usize,
                 RETURN => return one.k,
                 test => {
                     let holds = match test {
@@ -378,6 +411,29 @@ mod tests {
                         other => panic!("instruction {other:#x}"),
                     };
                     at += usize::from(if holds { one.jt } else { one.jf });
+                }
+            }
+        }
+    }
+
+    /// However a call is found, it is answered by the first rule that names it.
+    #[test]
+    fn every_call_is_answered_by_its_rule_and_by_no_other() {
+        let no_group = in_namespaces().into_iter().chain([(libc::SYS_kill, Rule::NoValue(0, &[0]))]).collect();
+        let kinds = [
+            (Kind::Scoped, in_namespaces()),
+            (Kind::NoGroup, no_group),
+            (Kind::Narrow { reads: false }, narrow(false)),
+            (Kind::Narrow { reads: true }, narrow(true)),
+        ];
+        for (kind, of_kind) in kinds {
+            let (filter, named) = (filter(kind), rules().into_iter().chain(of_kind).collect::<Vec<_>>());
+            for number in (0..1_000).chain([X32_BIT - 1]) {
+                let rule = named.iter().find(|(named, _)| *named == libc::c_long::from(number));
+                for arguments in [[0; 6], [1; 6], [u64::MAX; 6], [2, 0x5412, 1, 0, 0, 0]] {
+                    let expected =
+                        rule.map_or(ALLOW, |(_, rule)| answer(&block(rule), ARCHITECTURE, number, arguments));
+                    assert_eq!(answer(&filter, ARCHITECTURE, number, arguments), expected, "{number} {arguments:?}");
                 }
             }
         }

@@ -14,18 +14,22 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, WaitOptions};
+use rustix::thread::ThreadNameSpaceType;
 
 use super::rules::Rules;
 use super::steps::{Ground, Step};
 use super::sys;
 use crate::{ContainFault, Session};
 
-/// Namespaces that calls share, in the order in which they are joined.
-const SHARED: [&str; 4] = ["user", "ipc", "net", "pid"];
+/// Namespaces that calls share.
+pub(crate) const SHARED: ThreadNameSpaceType = ThreadNameSpaceType::USER
+    .union(ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION)
+    .union(ThreadNameSpaceType::NETWORK)
+    .union(ThreadNameSpaceType::PROCESS_ID);
 
-/// The shared namespaces of a session, to be joined.
+/// The holder of a session, whose namespaces are to be joined.
 pub(crate) struct Joined {
-    pub(crate) namespaces: Vec<OwnedFd>,
+    pub(crate) holder: OwnedFd,
 }
 
 /// Finds the holder of a session, or starts one.
@@ -36,19 +40,15 @@ pub(crate) fn join(session: &Session) -> Result<Joined, ContainFault> {
 fn join_or_start(session: &Session) -> io::Result<Joined> {
     fs::create_dir_all(&session.directory)?;
     let _lock = lock(&session.directory)?;
-    if let Some(holder) = read_holder(&session.directory)
-        && let Ok(joined) = open(holder)
-        // Still the same process after its namespaces were opened.
-        && read_holder(&session.directory) == Some(holder)
-    {
-        return Ok(joined);
+    if let Some(holder) = holder_of(&session.directory) {
+        return Ok(Joined { holder });
     }
-    let holder = start(session)?;
-    let joined = open(holder)?;
-    let began = started_at(holder).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+    let number = start(session)?;
+    let holder = rustix::process::pidfd_open(number, PidfdFlags::empty())?;
+    let began = started_at(number).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
     let mut file = fs::File::create(session.directory.join("holder"))?;
-    writeln!(file, "{} {began}", holder.as_raw_nonzero())?;
-    Ok(joined)
+    writeln!(file, "{} {began}", number.as_raw_nonzero())?;
+    Ok(Joined { holder })
 }
 
 /// Ends a session, and every process in it. Nothing happens if there is none.
@@ -57,14 +57,11 @@ pub fn end_session(directory: &Path) -> io::Result<()> {
         return Ok(());
     }
     let _lock = lock(directory)?;
-    if let Some(holder) = read_holder(directory) {
-        let process = rustix::process::pidfd_open(holder, PidfdFlags::empty())?;
-        if read_holder(directory) == Some(holder) {
-            rustix::process::pidfd_send_signal(&process, rustix::process::Signal::KILL)?;
-            let mut polled = [PollFd::new(&process, PollFlags::IN)];
-            let patience = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
-            let _ = rustix::event::poll(&mut polled, Some(&patience));
-        }
+    if let Some(holder) = holder_of(directory) {
+        rustix::process::pidfd_send_signal(&holder, rustix::process::Signal::KILL)?;
+        let mut polled = [PollFd::new(&holder, PollFlags::IN)];
+        let patience = rustix::event::Timespec { tv_sec: 10, tv_nsec: 0 };
+        let _ = rustix::event::poll(&mut polled, Some(&patience));
     }
     match fs::remove_file(directory.join("holder")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -81,11 +78,13 @@ fn lock(directory: &Path) -> io::Result<OwnedFd> {
 }
 
 /// The holder that is written down, if it still is that process.
-fn read_holder(directory: &Path) -> Option<Pid> {
+fn holder_of(directory: &Path) -> Option<OwnedFd> {
     let text = fs::read_to_string(directory.join("holder")).ok()?;
-    let (pid, began) = text.trim().split_once(' ')?;
-    let pid = Pid::from_raw(pid.parse().ok()?)?;
-    (started_at(pid)? == began.parse::<u64>().ok()?).then_some(pid)
+    let (number, began) = text.trim().split_once(' ')?;
+    let number = Pid::from_raw(number.parse().ok()?)?;
+    // First the descriptor, then the look: who has the number now, and began when the holder did, had it before as well.
+    let holder = rustix::process::pidfd_open(number, PidfdFlags::empty()).ok()?;
+    (started_at(number)? == began.parse::<u64>().ok()?).then_some(holder)
 }
 
 /// When a process started, in ticks since the machine did: tells it from a later one of the same number.
@@ -98,14 +97,6 @@ fn started_at(pid: Pid) -> Option<u64> {
         return None;
     }
     fields.nth(18)?.parse().ok()
-}
-
-fn open(holder: Pid) -> io::Result<Joined> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let link = |name: &str| format!("/proc/{}/ns/{name}", holder.as_raw_nonzero());
-    let opened: Result<Vec<_>, _> =
-        SHARED.iter().map(|name| rustix::fs::open(link(name), flags, Mode::empty())).collect();
-    Ok(Joined { namespaces: opened? })
 }
 
 /// Starts a holder that is nobody's child, and waits until its namespaces are set up.

@@ -289,15 +289,13 @@ impl Watch {
         if failed {
             let _ = sys::send_signal(self.first, libc::SIGKILL);
         }
-        let first = self.first;
-        let wait = move || {
-            while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(Some(first), WaitOptions::empty()) {}
-        };
         // All others have ended before we were told. What is left is taking down namespaces, which takes the kernel longer
         // than a short command, and longer still where a layer of a cache is written out; that layer must be free before
-        // somebody else uses it. In a session the process between sees to that.
-        if failed || self.must_be_gone || std::thread::Builder::new().spawn(wait).is_err() {
-            wait();
+        // somebody else uses it. In a session the process between sees to that. Whom nobody waits for here is waited for by
+        // the system once this process has ended, which it does with its command.
+        if failed || self.must_be_gone {
+            let first = Some(self.first);
+            while let Err(rustix::io::Errno::INTR) = rustix::process::waitpid(first, WaitOptions::empty()) {}
         }
     }
 }
