@@ -3,13 +3,8 @@
 use super::Effect;
 use super::options::{self, is_like};
 use super::reduce::Argument;
+use super::table::Spec;
 use super::traits::{Fact, Traits};
-
-/// Options of `ps` that have a value.
-const PS_WITH_VALUE: [&str; 18] = [
-    "-C", "-p", "-u", "-U", "-g", "-G", "-t", "-q", "-s", "p", "t", "U", "--pid", "--ppid", "--user", "--sort",
-    "--tty", "--group",
-];
 
 /// What stands for the environments of all processes.
 const ENVIRONMENTS: &str = "/proc/1/environ";
@@ -17,9 +12,9 @@ const ENVIRONMENTS: &str = "/proc/1/environ";
 const THE_MACHINE: &str = "/proc/sys";
 
 /// The file that holds what a command prints, if that is a credential.
-pub(super) fn printed<'t>(traits: &'t Traits, arguments: &[Argument]) -> Option<&'t str> {
+pub(super) fn printed<'t>(traits: &'t Traits, arguments: &[Argument], spec: Option<&Spec>) -> Option<&'t str> {
     if traits.is(Fact::ShowsProcesses) {
-        return prints_environments(arguments).then_some(ENVIRONMENTS);
+        return spec.is_none_or(|spec| prints_environments(spec, arguments)).then_some(ENVIRONMENTS);
     }
     let prints = |ways: &Vec<String>| ways.iter().any(|words| has_in_order(arguments, words));
     traits.prints.iter().find(|(_, ways)| prints(ways)).map(|(file, _)| file.as_str())
@@ -40,29 +35,24 @@ fn has_in_order(arguments: &[Argument], words: &str) -> bool {
     })
 }
 
-/// `ps e`, `ps auxe`, `ps -o environ`, and `-E` elsewhere: the environments of processes.
-fn prints_environments(arguments: &[Argument]) -> bool {
-    let mut words = options::texts(arguments);
+/// `ps e`, `ps auxe`, `ps -o environ`, and `-E` elsewhere: the environments of processes. The words without a dash are
+/// letters too, and those that have an argument have it in the next word.
+fn prints_environments(spec: &Spec, arguments: &[Argument]) -> bool {
+    let call = options::read_until_verb(spec, arguments);
+    let operands = || call.operands.iter().map(|operand| operand.known_text().unwrap_or(operand.prefix()));
+    let formats = call.each("-o -O --format").filter_map(|given| given.value.as_ref()).map(Argument::prefix);
+    if call.has("-E") || formats.chain(operands()).any(|text| text.contains("environ")) {
+        return true;
+    }
+    let mut words = operands();
     while let Some(word) = words.next() {
-        if word.contains("environ") {
-            return true;
-        }
-        if PS_WITH_VALUE.contains(&word) {
+        // Behind an `o` is the format, mostly the next word.
+        let (letters, format) = word.split_once('o').unwrap_or((word, "-"));
+        if matches!(word, "p" | "t" | "U") || format.is_empty() {
             words.next();
-            continue;
         }
-        let is_bundle = !word.is_empty() && word.bytes().all(|letter| letter.is_ascii_alphabetic());
-        // Behind an `o` in a bundle is the format, mostly the next word.
-        let letters = word.split('o').next().unwrap_or("");
-        let is_apple = word.starts_with('-') && !word.starts_with("--") && word.contains('E');
-        if is_apple || is_bundle && letters.contains('e') {
+        if letters.contains('e') && word.bytes().all(|letter| letter.is_ascii_alphabetic()) {
             return true;
-        }
-        if is_bundle && word.ends_with('o') || word.starts_with('-') && word.ends_with('o') {
-            let format = words.next().unwrap_or("");
-            if format.contains("environ") {
-                return true;
-            }
         }
     }
     false

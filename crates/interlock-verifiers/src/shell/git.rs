@@ -51,16 +51,9 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// Judges a subcommand: by the table, and by what no table can tell.
 fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument], run: &Run<'_>) {
-    match name {
-        "config" => {
-            let (effect, why) = git_config::judge(walk, arguments, run);
-            return walk.add(effect, whole, &run.span, why);
-        }
-        "maintenance" => {
-            let (effect, why) = maintenance(arguments);
-            return walk.add(effect, whole, &run.span, why);
-        }
-        _ => {}
+    if name == "config" {
+        let (effect, why) = git_config::judge(walk, arguments, run);
+        return walk.add(effect, whole, &run.span, why);
     }
     let Some(spec) = table::git(name) else {
         return walk.add(Unknown, whole, &run.span, "a subcommand that is not known, or runs programs");
@@ -72,14 +65,17 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
         "restore" if given.is_staged() => {
             walk.add(Write, whole, &run.span, "changes the index");
         }
-        "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.has("--cached") => {
+        "rm" if !given.call.is_lowered && !given.call.has_unlisted && given.call.has_still("--cached") => {
             walk.add(Write, whole, &run.span, "changes the index");
+        }
+        "maintenance" if given.has_local_tasks() => {
+            walk.add(Write, whole, &run.span, "changes the index, references, the tree or settings");
         }
         _ if spec.has_verbs() => programs::by_verb(walk, run, spec, &given.call, arguments, whole),
         _ => programs::judge(walk, run, spec, &given.call, arguments, whole),
     }
     match name {
-        "branch" if given.has("-d --delete") && given.has("-f --force") => {
+        "branch" if given.call.has_still("-d --delete") && given.call.has_still("-f --force") => {
             walk.add(Destructive, whole, &run.span, "deletes a branch, merged or not");
         }
         "checkout" if replaces_files(&given) => {
@@ -94,7 +90,7 @@ fn judge(walk: &mut Walk<'_, '_>, name: &str, whole: &str, arguments: &[Argument
             let words: Vec<&str> = arguments.iter().skip(1).map(Argument::skeleton).collect();
             walk.partly(&words.join(" "), &run.span);
         }
-        _ if spec.traits.is(Fact::Merges) && has_own_strategy(arguments) => {
+        _ if spec.traits.is(Fact::Merges) && given.has_own_strategy() => {
             walk.add(Unknown, whole, &run.span, "runs a program");
         }
         _ => {}
@@ -122,18 +118,27 @@ struct Given<'a> {
 }
 
 impl Given<'_> {
-    /// Whether an option is there, and its negation is not.
-    fn has(&self, options: &str) -> bool {
-        let is_given = |options: &str| options::has(Some(self.spec), self.arguments, options);
-        let long = options.split_ascii_whitespace().find_map(|option| option.strip_prefix("--"));
-        is_given(options) && !long.is_some_and(|long| is_given(&format!("--no-{long}")))
-    }
-
     /// Whether `git restore` leaves the tree alone.
     fn is_staged(&self) -> bool {
         let call = &self.call;
-        let is_of_tree = options::has(Some(self.spec), self.arguments, "-W --worktree");
-        self.has("-S --staged") && !is_of_tree && !call.has_unlisted && call.effects.is_empty()
+        call.has_still("-S --staged") && !call.has("-W --worktree") && !call.has_unlisted && call.effects.is_empty()
+    }
+
+    /// Whether `git maintenance` runs what stays within the repository: not what fetches beforehand, nor jobs for later.
+    fn has_local_tasks(&self) -> bool {
+        let Some(spec) = self.spec.subcommands.get("run").filter(|_| self.verb() == Some("run")) else { return false };
+        let behind = self.call.first_operand.and_then(|at| self.arguments.get(at.saturating_add(1)..));
+        let call = options::read_until_verb(spec, behind.unwrap_or_default());
+        let is_plain = !call.has_unlisted && !call.may_have_options && call.operands.is_empty();
+        is_plain && call.values("--task").all(|task| task.is_some_and(|task| LOCAL_TASKS.contains(&task)))
+    }
+
+    /// Whether a strategy is named that is none of git's own: `git-merge-NAME` is run.
+    fn has_own_strategy(&self) -> bool {
+        // `--"$x"` may go on so.
+        let may_be = |argument: &Argument| argument.known_text().is_none() && matches!(argument.prefix(), "-" | "--");
+        let is_own = |name: Option<&str>| name.is_none_or(|name| !STRATEGIES.contains(&name));
+        self.call.values("-s --strategy").any(is_own) || self.arguments.iter().any(may_be)
     }
 
     /// What stands behind `--`.
@@ -190,58 +195,6 @@ fn configured(walk: &mut Walk<'_, '_>, name: &str, whole: &str, run: &Run<'_>, e
     }
 }
 
-/// Whether a strategy is named that is none of git's own: `git-merge-NAME` is run.
-fn has_own_strategy(arguments: &[Argument]) -> bool {
-    let mut words = arguments.iter();
-    let is_own = |value: Option<&str>| value.is_none_or(|value| !STRATEGIES.contains(&value));
-    while let Some(argument) = words.next() {
-        let text = argument.known_text().unwrap_or(argument.prefix());
-        if argument.known_text() == Some("--") {
-            return false;
-        }
-        // `--"$x"`, `--stra"$x"`: it may go on so.
-        if argument.known_text().is_none() && text.starts_with('-') && "--strategy".starts_with(text) {
-            return true;
-        }
-        let (option, attached) = text.split_once('=').map_or((text, None), |(option, value)| (option, Some(value)));
-        let is_long = option.len() > 5 && "--strategy".starts_with(option);
-        let short = option.strip_prefix("-s").filter(|_| !text.starts_with("--"));
-        let named = match (is_long, short) {
-            (true, _) => Some(attached.or_else(|| words.next().and_then(Argument::known_text))),
-            (false, Some("")) => Some(words.next().and_then(Argument::known_text)),
-            (false, Some(value)) => Some(Some(value)),
-            (false, None) => None,
-        };
-        if named.is_some_and(is_own) {
-            return true;
-        }
-    }
-    false
-}
-
-/// `git maintenance`: tasks in the repository; what fetches beforehand; jobs that run later.
-fn maintenance(arguments: &[Argument]) -> (Effect, &'static str) {
-    let verb = arguments.first().and_then(Argument::known_text);
-    if verb != Some("run") {
-        let is_query = verb == Some("is-needed");
-        return if is_query { (ReadOnly, "looks at the repository") } else { (Unknown, "a job that runs later") };
-    }
-    let words: Vec<&str> = arguments.iter().map(|argument| argument.known_text().unwrap_or("")).collect();
-    let is_local = words.iter().enumerate().all(|(at, word)| match word.strip_prefix("--task") {
-        Some("") => words.get(at.saturating_add(1)).is_some_and(|task| LOCAL_TASKS.contains(task)),
-        Some(rest) => rest.strip_prefix('=').is_some_and(|task| LOCAL_TASKS.contains(&task)),
-        None => true,
-    });
-    let is_plain = |word: &&str| {
-        let known = ["run", "--auto", "--quiet", "--no-quiet", "--task", "--detach", "--no-detach"];
-        known.contains(word) || word.starts_with("--task=") || LOCAL_TASKS.contains(word)
-    };
-    if is_local && words.iter().all(is_plain) {
-        return (Write, "changes the index, references, the tree or settings");
-    }
-    (Network, "speaks with a remote")
-}
-
 /// `git clone`: from a directory beside, or from another machine.
 fn clone(walk: &mut Walk<'_, '_>, whole: &str, given: &Given<'_>, run: &Run<'_>) {
     let call = &given.call;
@@ -272,7 +225,7 @@ fn replaces_files(given: &Given<'_>) -> bool {
     if !given.behind_dashes().is_empty() {
         return true;
     }
-    if ["-b", "-B", "--orphan", "-t --track", "-d --detach"].iter().any(|options| given.has(options)) {
+    if ["-b", "-B", "--orphan", "-t --track", "-d --detach"].iter().any(|options| given.call.has_still(options)) {
         return false;
     }
     match given.call.operands.as_slice() {

@@ -1,18 +1,15 @@
 //! What stands between `git` and its subcommand, and which settings name a program.
 
-use super::Effect;
+use super::options::{self, Given};
 use super::paths::normalise;
 use super::reduce::Argument;
 use super::walk::{Run, Walk};
+use super::{Effect, table};
 
 use Effect::{ReadOnly, Unknown};
 
-/// Options before the subcommand that change how things look, or how paths are read.
-#[rustfmt::skip]
-const PLAIN_OPTIONS: &[&str] = &[
-    "--no-pager", "-P", "-p", "--paginate", "--no-replace-objects", "--literal-pathspecs", "--glob-pathspecs",
-    "--noglob-pathspecs", "--icase-pathspecs", "--no-optional-locks", "--no-lazy-fetch", "--no-advice",
-];
+/// Options before the subcommand that ask for a version, a path or help. `--exec-path` does, where it names no path.
+const ASKING: &str = "--html-path --man-path --info-path --version -v --help -h --exec-path";
 
 /// Settings that change how things look, and nothing else.
 #[rustfmt::skip]
@@ -46,12 +43,40 @@ const PROGRAM_SETTINGS: &[&str] = &[
 
 /// Options before the subcommand. Hands back where it is.
 pub(super) fn global_options(walk: &mut Walk<'_, '_>, run: &Run<'_>) -> Option<usize> {
+    let Some(spec) = table::grammar(run.name) else {
+        walk.add(Unknown, run.name, &run.span, "options that no table lists");
+        return None;
+    };
+    let call = options::read_until_verb(spec, run.arguments);
+    let asks = |given: &&Given<'_>| given.value.is_none() && !call.is_inexact;
+    // What stands behind a question is an argument of what answers it.
+    let question = call.each(ASKING).find(asks).map(|given| given.at);
+    let is_own = |at: usize| question.is_none_or(|question| at < question);
+    let span = |at: usize| run.arguments.get(at).map_or(&run.span, |argument| &argument.span);
     let mut named = Named::default();
-    let found = read_options(walk, run, &mut named);
+    for given in call.given.iter().filter(|given| is_own(given.at)) {
+        let value = given.value.as_ref().and_then(Argument::known_text);
+        named.place(given.name, value);
+        if given.name == "-c" && !value.is_some_and(is_plain_setting) {
+            walk.add(Unknown, run.name, span(given.at), "a setting that can name a program");
+        }
+    }
+    for (_, at) in call.effects.iter().filter(|(_, at)| is_own(*at)) {
+        walk.add(Unknown, run.name, span(*at), "an option that can name a program, or is not known");
+    }
     if !named.is_plain() {
         walk.add(Unknown, run.name, &run.span, "a repository or a tree that is not found from the directory");
     }
-    found
+    if question.is_some() {
+        walk.add(ReadOnly, run.name, &run.span, "asks for a version, a path or help");
+        return None;
+    }
+    let at = call.first_operand.unwrap_or(run.arguments.len());
+    let is_ended = run.arguments.iter().take(at).any(|argument| argument.known_text() == Some("--"));
+    if (!call.is_sure() || is_ended) && call.effects.is_empty() {
+        walk.add(Unknown, run.name, &run.span, "a subcommand that is not known before the line runs");
+    }
+    Some(at)
 }
 
 /// What options name instead of what git would find from the directory it is run in.
@@ -66,11 +91,12 @@ struct Named {
 }
 
 impl Named {
-    /// An option that names a place.
+    /// An option that may name a place.
     fn place(&mut self, option: &str, value: Option<&str>) {
         match option {
             "--git-dir" => self.repository = Some(value.map(normalise)),
             "--work-tree" => self.tree = Some(value.map(normalise)),
+            "--bare" => self.is_bare = true,
             _ => {}
         }
     }
@@ -97,61 +123,6 @@ impl Named {
         };
         tree && !self.is_bare
     }
-}
-
-fn read_options(walk: &mut Walk<'_, '_>, run: &Run<'_>, named: &mut Named) -> Option<usize> {
-    let mut at = 0usize;
-    while let Some(argument) = run.arguments.get(at) {
-        let text = match argument.known_text() {
-            Some(text) => text,
-            None if argument.splits => {
-                walk.add(Unknown, run.name, &argument.span, "a subcommand that is not known before the line runs");
-                return None;
-            }
-            None if argument.prefix().starts_with("--git-dir=") || argument.prefix().starts_with("--work-tree=") => {
-                named.place(argument.prefix().split('=').next().unwrap_or(""), None);
-                at = at.saturating_add(1);
-                continue;
-            }
-            None => return Some(at),
-        };
-        if !text.starts_with('-') {
-            return Some(at);
-        }
-        at = at.saturating_add(1);
-        match text {
-            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--attr-source" => {
-                if run.arguments.get(at).is_some_and(|value| value.splits) {
-                    walk.add(Unknown, run.name, &argument.span, "a subcommand that is not known before the line runs");
-                }
-                named.place(text, run.arguments.get(at).and_then(Argument::known_text));
-                at = at.saturating_add(1);
-            }
-            "-c" => {
-                let setting = run.arguments.get(at);
-                at = at.saturating_add(1);
-                let plain = setting.and_then(Argument::known_text).is_some_and(is_plain_setting);
-                if !plain {
-                    walk.add(Unknown, run.name, &argument.span, "a setting that can name a program");
-                }
-            }
-            _ if PLAIN_OPTIONS.contains(&text) => {}
-            "--bare" => named.is_bare = true,
-            "--exec-path" | "--html-path" | "--man-path" | "--info-path" | "--version" | "-v" | "--help" | "-h" => {
-                walk.add(ReadOnly, run.name, &run.span, "asks for a version, a path or help");
-                return None;
-            }
-            _ if ["--git-dir=", "--work-tree=", "--namespace=", "--attr-source="]
-                .iter()
-                .any(|option| text.starts_with(option)) =>
-            {
-                let (option, value) = text.split_once('=').unwrap_or((text, ""));
-                named.place(option, Some(value));
-            }
-            _ => walk.add(Unknown, run.name, &argument.span, "an option that can name a program, or is not known"),
-        }
-    }
-    Some(at)
 }
 
 /// Whether `key=value` changes how things look, and nothing else.

@@ -1,73 +1,50 @@
 //! What `git` touches: which files it writes without naming them, what it reads from a stream, which of its words are
 //! paths and which are texts, names or revisions. What is known of a subcommand is in `git.toml`.
 
-use super::options::{has_any, is_option, texts};
+use super::options::{Call, has_any, read_until_verb};
 use super::reduce::Argument;
-use super::table::git_traits;
+use super::table::{git_entry, git_traits, grammar};
 use super::traits::Fact;
 
-/// Options before the subcommand that have an argument.
-const WITH_ARGUMENT: [&str; 7] =
-    ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--super-prefix", "--config-env"];
 /// Options whose values are texts.
 const TEXTS: [&str; 6] = ["--message", "--author", "--date", "--trailer", "--grep", "--committer"];
 /// Files outside of any project that options of `git config` name.
 const ELSEWHERE: [(&str, &[&str]); 2] =
     [("--global", &["~/.gitconfig", "~/.config/git/config"]), ("--system", &["/etc/gitconfig"])];
 
-/// The subcommand.
-pub(super) fn subcommand(arguments: &[Argument]) -> Option<&str> {
-    let mut words = texts(arguments);
-    while let Some(word) = words.next() {
-        if WITH_ARGUMENT.contains(&word) {
-            words.next();
-        } else if !is_option(word) {
-            return Some(word);
-        }
-    }
-    None
+/// The subcommand, and what it is given.
+pub(super) fn subcommand(arguments: &[Argument]) -> Option<(&str, &[Argument])> {
+    let at = read_until_verb(grammar("git")?, arguments).first_operand?;
+    let (name, given) = arguments.get(at..)?.split_first()?;
+    Some((name.known_text().unwrap_or(name.prefix()), given))
+}
+
+/// The subcommand with what its options say.
+fn subcommand_call(arguments: &[Argument]) -> Option<(&str, Call<'_>)> {
+    let (name, given) = subcommand(arguments)?;
+    Some((name, read_until_verb(git_entry(name)?, given)))
 }
 
 /// Whether it writes what a patch, a stream or a made-up tree says: into the files, or into what the next commit and the
 /// checkout after it bring there. A merge into a subtree moves what it brings.
 pub(super) fn writes_unnamed(arguments: &[Argument]) -> bool {
-    let unpacks = |name: &str| match name {
-        "hash-object" => makes_tree(arguments),
+    let unpacks = |(name, call): (&str, Call<'_>)| match name {
+        "hash-object" => makes_tree(&call),
         _ => has_any(arguments, &git_traits(name).unpacks),
     };
-    subcommand(arguments).is_some_and(unpacks) || has_any(arguments, "*subtree*")
+    subcommand_call(arguments).is_some_and(unpacks) || has_any(arguments, "*subtree*")
 }
 
 /// Whether `hash-object` takes in more than a file: the bytes of a file are what the file is, those of a tree are names,
 /// and a checkout writes them.
-fn makes_tree(arguments: &[Argument]) -> bool {
-    let mut words = texts(arguments);
-    let typed = |text: &str| text.len() > 1 && text.starts_with("-t") && !text.starts_with("--");
-    while let Some(text) = words.next() {
-        let kind = match text {
-            "-t" => words.next().unwrap_or(""),
-            _ if typed(text) => text.get(2..).unwrap_or(""),
-            _ if text.starts_with('-') && !text.starts_with("--") && text.contains('t') => "",
-            _ if text.starts_with("--l") => "",
-            _ => continue,
-        };
-        if kind != "blob" {
-            return true;
-        }
-    }
-    false
+fn makes_tree(call: &Call<'_>) -> bool {
+    let is_odd = call.has_unlisted || call.is_inexact || call.has("--literally");
+    is_odd || call.values("-t").any(|kind| kind != Some("blob"))
 }
 
 /// Whether it shows what a stream names: `cat-file --batch`, `log --stdin`. Only the sizes are harmless.
 pub(super) fn reads_names(arguments: &[Argument]) -> bool {
-    let mut options = texts(arguments).filter(|text| text.starts_with("--"));
-    if has_any(arguments, "cat-file") {
-        return options.any(|text| {
-            let name = text.split('=').next().unwrap_or("");
-            name.starts_with("--batch") && !matches!(name, "--batch-check" | "--batch-all-objects")
-        });
-    }
-    options.any(|text| text.starts_with("--std")) && texts(arguments).any(|word| git_traits(word).is(Fact::Shows))
+    subcommand_call(arguments).is_some_and(|(name, call)| call.has(&git_traits(name).lists))
 }
 
 /// The files outside of the project that a call changes without naming them.

@@ -3,7 +3,7 @@
 
 use super::Effect;
 use super::git_touches;
-use super::options::{self, has_any, texts};
+use super::options::{self, Call, has_any, texts};
 use super::policy_words::is_below_home;
 use super::reduce::Argument;
 use super::table::Spec;
@@ -47,30 +47,16 @@ impl MadeNames {
 }
 
 /// A call with what the table knows of its command.
-#[derive(Clone, Copy)]
 struct Given<'a> {
     traits: &'a Traits,
-    spec: Option<&'a Spec>,
+    call: Call<'a>,
     arguments: &'a [Argument],
 }
 
 impl Given<'_> {
-    fn values(&self, options: &str) -> Vec<Option<String>> {
-        options::values(self.spec, self.arguments, options)
-    }
-
-    fn has(&self, options: &str) -> bool {
-        options::has(self.spec, self.arguments, options)
-    }
-
     /// Whether a suffix is given that may make any name of another.
     fn has_odd_suffix(&self) -> bool {
-        let suffixes = if self.traits.suffix.is_empty() { Vec::new() } else { self.values(&self.traits.suffix) };
-        suffixes.iter().any(|suffix| !is_usual(suffix.as_deref()))
-    }
-
-    fn operands(&self) -> Vec<&Argument> {
-        self.spec.map_or_else(Vec::new, |spec| options::read_until_verb(spec, self.arguments).operands)
+        self.call.values(&self.traits.suffix).any(|suffix| !is_usual(suffix))
     }
 }
 
@@ -79,12 +65,16 @@ pub(super) fn writes(traits: &Traits, arguments: &[Argument], spec: Option<&Spec
     if label == Effect::ReadOnly {
         return MadeNames::default();
     }
-    let given = Given { traits, spec, arguments };
-    if given.has(&traits.makes_by) {
-        return MadeNames::unknown();
-    }
     if traits.speaks(Language::Git) {
         return MadeNames::of(git_touches::elsewhere(arguments).into_iter());
+    }
+    if traits.makes.is_none() && traits.makes_by.is_empty() {
+        return MadeNames::default();
+    }
+    let call = spec.map_or_else(Call::default, |spec| options::read_until_verb(spec, arguments));
+    let given = &Given { traits, call, arguments };
+    if given.call.has(&traits.makes_by) {
+        return MadeNames::unknown();
     }
     match traits.makes {
         None => MadeNames::default(),
@@ -94,7 +84,7 @@ pub(super) fn writes(traits: &Traits, arguments: &[Argument], spec: Option<&Spec
         Some(Makes::ByWget) => fetched_by_wget(given),
         Some(Makes::ByCurl) => fetched_by_curl(given),
         Some(Makes::Pieces) => split(given),
-        Some(Makes::Decoded) => MadeNames::unknown_if(!given.has("-o --output-file -p --p")),
+        Some(Makes::Decoded) => MadeNames::unknown_if(!given.call.has("-o --output-file -p")),
     }
 }
 
@@ -103,17 +93,17 @@ pub(super) fn is_usual(suffix: Option<&str>) -> bool {
     suffix.is_some_and(|suffix| USUAL_SUFFIXES.contains(&suffix))
 }
 
-fn compressed(given: Given<'_>, always_unpacks: bool) -> MadeNames {
+fn compressed(given: &Given<'_>, always_unpacks: bool) -> MadeNames {
     // Names from a list, and names that are put into a directory with another ending.
     if given.has_odd_suffix() || has_any(given.arguments, "--file* --output-dir*") {
         return MadeNames::unknown();
     }
-    if !always_unpacks && !given.has("-d --decompress --uncompress") {
+    if !always_unpacks && !given.call.has("-d --decompress --uncompress") {
         return MadeNames::default();
     }
-    let operands = given.operands();
+    let operands = &given.call.operands;
     let is_pattern = operands.iter().any(|operand| operand.has_glob);
-    if given.has("-N --name -r --recursive") || is_pattern {
+    if given.call.has("-N --name -r --recursive") || is_pattern {
         return MadeNames::unknown();
     }
     let whole = operands.iter().flat_map(|operand| operand.texts());
@@ -130,23 +120,28 @@ fn strip_suffix<'t>(text: &'t str, suffix: &str) -> Option<&'t str> {
     text.get(at..).filter(|end| end.eq_ignore_ascii_case(suffix)).and_then(|_| text.get(..at))
 }
 
-fn copied(given: Given<'_>) -> MadeNames {
+/// Options that name the directory that is copied to.
+const TARGET: &str = "-t --target-directory";
+
+fn copied(given: &Given<'_>) -> MadeNames {
     if given.has_odd_suffix() {
         return MadeNames::unknown();
     }
-    let mut sources = given.operands();
-    let transfers = given.traits.makes == Some(Makes::Transfers);
-    let named = if transfers { Vec::new() } else { given.values("-t --target-directory") };
-    let mut targets: Vec<String> = if named.is_empty() {
-        sources.pop().map(paths_of).unwrap_or_default()
-    } else {
-        named.into_iter().flatten().collect()
+    let mut sources = given.call.operands.as_slice();
+    let is_named = given.traits.makes != Some(Makes::Transfers) && given.call.has(TARGET);
+    let mut targets: Vec<String> = match sources.split_last() {
+        _ if is_named => given.call.values(TARGET).flatten().map(str::to_owned).collect(),
+        Some((last, others)) => {
+            sources = others;
+            paths_of(last)
+        }
+        None => Vec::new(),
     };
     if given.traits.makes == Some(Makes::Links) {
         // A link that is yet to be made is no directory, and what is beneath it could be anything.
         targets.retain(|target| target.ends_with('/') || last_name(target).starts_with('.'));
     }
-    let keeps_directories = given.has(&given.traits.keeps);
+    let keeps_directories = given.call.has(&given.traits.keeps);
     let mut made = MadeNames::default();
     for source in sources {
         let paths = paths_of(source);
@@ -195,49 +190,48 @@ fn is_address(text: &str) -> bool {
     !text.starts_with('-') && text.contains('/')
 }
 
-fn fetched_by_wget(given: Given<'_>) -> MadeNames {
+fn fetched_by_wget(given: &Given<'_>) -> MadeNames {
     const DECIDES_LATER: &str = "--content-disposition --trust-server-names -i --input-file -r --recursive -m --mirror \
         -p --page-requisites -x --force-directories";
-    if given.has("--spider -O --output-document") {
+    if given.call.has("--spider -O --output-document") {
         return MadeNames::default();
     }
     let escapes = texts(given.arguments).any(|text| is_address(text) && text.contains('%'));
-    if escapes || given.has(DECIDES_LATER) {
+    if escapes || given.call.has(DECIDES_LATER) {
         return MadeNames::unknown();
     }
-    below(given, given.values("-P --directory-prefix"))
+    below(given, "-P --directory-prefix")
 }
 
-fn fetched_by_curl(given: Given<'_>) -> MadeNames {
-    let is_pattern = |value: &Option<String>| value.as_ref().is_none_or(|value| value.contains('#'));
-    let is_composed = given.values("-o --output").iter().any(is_pattern);
-    if is_composed || given.has("-J --remote-header-name -K --config") {
+fn fetched_by_curl(given: &Given<'_>) -> MadeNames {
+    let is_pattern = |value: Option<&str>| value.is_none_or(|value| value.contains('#'));
+    let is_composed = given.call.values("-o --output").any(is_pattern);
+    if is_composed || given.call.has("-J --remote-header-name -K --config") {
         return MadeNames::unknown();
     }
-    if !given.has("-O --remote-name --remote-name-all") {
+    if !given.call.has("-O --remote-name --remote-name-all") {
         return MadeNames::default();
     }
     // `{a,b}` and `[1-9]` in an address are several.
     if texts(given.arguments).any(|text| is_address(text) && text.contains(['{', '['])) {
         return MadeNames::unknown();
     }
-    below(given, given.values("--output-dir"))
+    below(given, "--output-dir")
 }
 
-/// The names in addresses, in directories that options name.
-fn below(given: Given<'_>, directories: Vec<Option<String>>) -> MadeNames {
-    let directories: Vec<String> =
-        if directories.is_empty() { vec![".".to_owned()] } else { directories.into_iter().flatten().collect() };
+/// The names in addresses, in the directories that options name.
+fn below(given: &Given<'_>, options: &str) -> MadeNames {
+    let named: Vec<Option<&str>> = given.call.values(options).collect();
+    let directories: Vec<&str> = if named.is_empty() { vec!["."] } else { named.into_iter().flatten().collect() };
     let names = texts(given.arguments).filter(|text| is_address(text)).filter_map(name_in);
     let paths = names.flat_map(|name| directories.iter().map(move |directory| format!("{directory}/{name}")));
     MadeNames::of(paths)
 }
 
 /// `split FILE PREFIX` appends letters or numbers: with few of them every ending can be reached.
-fn split(given: Given<'_>) -> MadeNames {
-    let operands = given.operands();
-    let Some(prefix) = operands.get(1) else { return MadeNames::default() };
-    let numbers = given.has("-d --numeric-suffixes") && !given.has("--additional-suffix");
+fn split(given: &Given<'_>) -> MadeNames {
+    let Some(prefix) = given.call.operands.get(1) else { return MadeNames::default() };
+    let numbers = given.call.has("-d --numeric-suffixes") && !given.call.has("--additional-suffix");
     let is_plain = |prefix: &String| {
         let name = prefix.rsplit('/').next().unwrap_or("");
         // `big.tar.`: no name that means something goes on behind a second dot.

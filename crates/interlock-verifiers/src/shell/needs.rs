@@ -24,7 +24,7 @@ impl Needs {
     pub(super) fn of(commands: &Commands, name: &str, arguments: &[Argument]) -> Needs {
         let traits = commands.traits(name);
         let by_name = by_verb(commands, name, arguments);
-        let spec = commands.grammar(name).filter(|_| !traits.module.is_empty());
+        let spec = table::grammar(name).filter(|_| !traits.module.is_empty());
         let Some((module, rest)) = spec.and_then(|spec| module_of(spec, arguments, &traits.module)) else {
             return by_name;
         };
@@ -39,9 +39,9 @@ fn by_verb(commands: &Commands, name: &str, arguments: &[Argument]) -> Needs {
     let by_name = commands.needs(name);
     if traits.speaks(Language::Git) {
         let subcommand = git_touches::subcommand(arguments);
-        return by_name.max(subcommand.map_or(Needs::Project, table::git_needs));
+        return by_name.max(subcommand.map_or(Needs::Project, |(name, _)| table::git_needs(name)));
     }
-    let spec = commands.grammar(name).filter(|_| !traits.beyond_by.is_empty());
+    let spec = table::grammar(name).filter(|_| !traits.beyond_by.is_empty());
     if spec.is_some_and(|spec| has_verb(spec, arguments, &traits.beyond_by)) { Needs::Beyond } else { by_name }
 }
 

@@ -38,6 +38,10 @@ pub(super) struct Call<'a> {
     pub(super) may_have_options: bool,
     /// An argument that can become several words.
     pub(super) splits: bool,
+    /// An option that is abbreviated, or whose end is not known: which words are its own is likely, and not sure.
+    pub(super) is_inexact: bool,
+    /// Options that are taken back: `--no-NAME`.
+    negated: Vec<&'a str>,
 }
 
 /// A listed option that was given.
@@ -47,15 +51,45 @@ pub(super) struct Given<'a> {
     pub(super) name: &'a str,
     /// Its argument: attached, or the next word. Nothing if it has none, or if that is missing.
     pub(super) value: Option<Argument>,
+    /// Which argument it is.
+    pub(super) at: usize,
     /// What follows it and its argument.
     pub(super) next: usize,
 }
 
 impl<'a> Call<'a> {
     /// How often one of some options is given, with its arguments.
-    pub(super) fn each<'c>(&'c self, names: &'c [&str]) -> impl Iterator<Item = &'c Given<'a>> {
-        self.given.iter().filter(|given| names.contains(&given.name))
+    pub(super) fn each<'c>(&'c self, options: &'c str) -> impl DoubleEndedIterator<Item = &'c Given<'a>> {
+        self.given.iter().filter(|given| is_among(given.name, options))
     }
+
+    /// Whether one of some options is given.
+    pub(super) fn has(&self, options: &str) -> bool {
+        self.each(options).next().is_some()
+    }
+
+    /// Whether one of some options is given, and none is taken back.
+    pub(super) fn has_still(&self, options: &str) -> bool {
+        self.has(options) && !self.negated.iter().any(|name| is_among(name, options))
+    }
+
+    /// The arguments of some options; `None` for one that is not known, or missing.
+    pub(super) fn values<'c>(&'c self, options: &'c str) -> impl Iterator<Item = Option<&'c str>> {
+        self.each(options).map(|given| given.value.as_ref().and_then(Argument::known_text))
+    }
+
+    /// Whether it is sure where the operands begin: every option is listed and written out, and nothing before them, nor
+    /// the first of them, can become more or other words.
+    pub(super) fn is_sure(&self) -> bool {
+        let splits = |given: &Given<'_>| given.value.as_ref().is_some_and(|value| value.splits);
+        let is_split = self.given.iter().any(splits) || self.operands.first().is_some_and(|first| first.splits);
+        !(self.has_unlisted || self.is_inexact || self.may_have_options || is_split)
+    }
+}
+
+/// Whether a column of the table lists an option.
+fn is_among(option: &str, column: &str) -> bool {
+    column.split_ascii_whitespace().any(|listed| listed == option)
 }
 
 /// An option as it is listed.
@@ -102,6 +136,7 @@ pub(super) fn read_until_verb<'a>(spec: &'a Spec, arguments: &'a [Argument]) -> 
             let letters = Letters { text: text.get(1..).unwrap_or(""), is_dashless: false };
             bundle(spec, letters, arguments, here, &mut at, &mut call);
         }
+        call.is_inexact |= argument.known_text().is_none() && !(text.starts_with("--") && text.contains('='));
         if argument.known_text().is_none() && argument.may_be_option {
             // `-n"$x"`: an option whose argument is not known is one; anything else could be a bundle.
             let known = call.effects.iter().any(|(_, index)| *index == here);
@@ -160,125 +195,6 @@ pub(super) fn is_like(pattern: &str, text: &str) -> bool {
         rest = behind;
     }
     rest.ends_with(last)
-}
-
-/// Whether one of some options is given, as the command's own grammar reads them.
-pub(super) fn has(spec: Option<&Spec>, arguments: &[Argument], options: &str) -> bool {
-    !options.is_empty() && !values(spec, arguments, options).is_empty()
-}
-
-/// The arguments of some options, wherever they are given: attached or the next word, in a bundle, abbreviated. `None`
-/// for one that is not known, or missing. Of an option without an argument, how often it is given.
-pub(super) fn values(spec: Option<&Spec>, arguments: &[Argument], options: &str) -> Vec<Option<String>> {
-    let wanted = || options.split_ascii_whitespace();
-    let is_letter = |letter: char| wanted().any(|option| option.len() == 2 && option.ends_with(letter));
-    let mut found = Vec::new();
-    let mut at = 0usize;
-    while let Some(argument) = arguments.get(at) {
-        at = at.saturating_add(1);
-        let is_whole = argument.known_text().is_some();
-        let text = argument.known_text().unwrap_or(argument.prefix());
-        let next = || arguments.get(at).and_then(Argument::known_text).map(str::to_owned);
-        if is_whole && text == "--" {
-            break;
-        }
-        if let Some(option) = text.strip_prefix("--") {
-            let (name, value) = option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
-            let is_listed = || spec.is_some_and(|spec| spec.options.contains_key(&format!("--{name}")));
-            let mut long = wanted().filter_map(|option| option.strip_prefix("--"));
-            let is_it =
-                long.clone().any(|long| long == name) || long.any(|long| long.starts_with(name)) && !is_listed();
-            if is_it {
-                found.push(match value {
-                    Some(value) => is_whole.then(|| value.to_owned()),
-                    None if is_whole => next(),
-                    None => None,
-                });
-            }
-            // The argument of another option is none.
-            let takes = spec.and_then(|spec| spec.options.get(text)).map(|option| option.takes);
-            at = at.saturating_add(usize::from(!is_it && takes == Some(Takes::Argument)));
-            continue;
-        }
-        let Some(bundle) = text.strip_prefix('-') else { continue };
-        let mut letters = bundle.chars();
-        while let Some(one) = letters.next() {
-            let attached = letters.as_str();
-            if is_letter(one) {
-                found.push(match attached {
-                    "" if is_whole => next(),
-                    attached => is_whole.then(|| attached.to_owned()),
-                });
-                // Of an option without an argument the rest are more options; that none is missed, they are looked at.
-            }
-            let option = spec.and_then(|spec| spec.options.get(&format!("-{one}")));
-            if option.is_some_and(|option| option.takes != Takes::Nothing) {
-                let is_apart = attached.is_empty() && option.is_some_and(|option| option.takes == Takes::Argument);
-                at = at.saturating_add(usize::from(is_apart));
-                break;
-            }
-        }
-    }
-    found
-}
-
-/// An option that was given, with its argument.
-pub(super) type Leading = (String, Option<Argument>);
-
-/// The options before the operands of a call, and where those begin; nothing if there is an option that is not listed, or
-/// may be.
-pub(super) fn leading(spec: &Spec, arguments: &[Argument]) -> Option<(usize, Vec<Leading>)> {
-    let mut found = Vec::new();
-    let mut at = 0usize;
-    while let Some(argument) = arguments.get(at) {
-        let text = match argument.known_text() {
-            Some(text) => text,
-            None if argument.splits => return None,
-            None if argument.prefix().starts_with("--") && argument.prefix().contains('=') => argument.prefix(),
-            None if argument.may_be_option => return None,
-            None => break,
-        };
-        if text == "--" {
-            at = at.saturating_add(1);
-            break;
-        }
-        if !is_option(text) {
-            break;
-        }
-        at = at.saturating_add(1);
-        let next = || {
-            let next = arguments.get(at).cloned();
-            at = at.saturating_add(1);
-            next
-        };
-        if text.starts_with("--") {
-            let (name, attached) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
-            let attached = attached.map(|value| match argument.known_text() {
-                Some(_) => Argument::known(value, argument.span.clone()),
-                None => Argument::unknown(argument.span.clone()),
-            });
-            let value = match spec.options.get(name)?.takes {
-                Takes::Argument => attached.or_else(next),
-                Takes::Nothing | Takes::MaybeAttached => attached,
-            };
-            found.push((name.to_owned(), value));
-            continue;
-        }
-        let mut letters = text.get(1..).unwrap_or("").chars();
-        while let Some(letter) = letters.next() {
-            let option = format!("-{letter}");
-            if spec.options.get(&option)?.takes == Takes::Argument {
-                let attached = Some(letters.as_str()).filter(|attached| !attached.is_empty());
-                let value = attached.map(|attached| Argument::known(attached, argument.span.clone()));
-                found.push((option, value.or_else(next)));
-                break;
-            }
-            found.push((option, None));
-        }
-    }
-    // A value that becomes several words is the command.
-    let splits = |(_, value): &Leading| value.as_ref().is_some_and(|value| value.splits);
-    (!found.iter().any(splits)).then_some((at, found))
 }
 
 /// Whether the beginning of an argument is an option that takes the rest for its own.
@@ -346,9 +262,10 @@ fn long<'a>(
     if exact.is_none()
         && spec.negates
         && attached.is_none()
-        && let Some(negated) = negated(spec, name)
+        && let Some((name, negated)) = negated(spec, name)
     {
-        call.is_taken_back |= matches!(negated.does, Does::Lowers | Does::Mode);
+        call.is_taken_back |= is_lowering(negated.does);
+        call.negated.push(name);
         return;
     }
     // Programs take an abbreviation for the option it begins; of several, the worst.
@@ -360,6 +277,7 @@ fn long<'a>(
     let found = exact.or_else(|| (name.len() > 2 && name.starts_with("--")).then(abbreviated).flatten());
     let Some(found) = found else { return unlisted(spec, here, call) };
     let (_, option) = found;
+    call.is_inexact |= exact.is_none();
     // `--dry-run=false`: some programs read that.
     if attached.is_some() && option.takes == Takes::Nothing && is_lowering(option.does) {
         return unlisted(spec, here, call);
@@ -378,9 +296,9 @@ fn long<'a>(
 }
 
 /// The option that `--no-NAME` takes back, where a program has one for every option.
-fn negated(spec: &Spec, name: &str) -> Option<Opt> {
+fn negated<'a>(spec: &'a Spec, name: &str) -> Option<Listed<'a>> {
     let name = name.strip_prefix("--no-")?;
-    spec.options.get(&format!("--{name}")).copied()
+    listed(spec, &format!("--{name}"))
 }
 
 /// Options of one letter in one word.
@@ -481,7 +399,7 @@ fn apply<'a>(
         Does::Mode => call.in_mode = true,
         Does::Raises => call.is_raised = true,
     }
-    call.given.push(Given { name, value, next: range.end });
+    call.given.push(Given { name, value, at: range.start, next: range.end });
 }
 
 fn is_lowering(does: Does) -> bool {

@@ -15,7 +15,7 @@ use super::syntax::{Redirect, RedirectKind};
 use super::table::{Spec, UNLISTED};
 use super::traits::{Fact, Hosts, Language, Makes, Removes, Script, Traits};
 use super::walk::{Run, Walk};
-use super::{Commands, Effect, Setting, credentials, examine, made_names, options, paths, unnamed_files};
+use super::{Commands, Effect, Setting, credentials, examine, made_names, options, paths, table, unnamed_files};
 
 /// The most commands that are listed.
 pub(super) const COMMANDS_MAX: usize = 1_024;
@@ -500,7 +500,7 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
         let known = run.arguments.iter().filter(|argument| argument.known_text().is_some());
         known.for_each(|it| words.argument(it, false));
     }
-    if let Some(file) = credentials::printed(traits, run.arguments) {
+    if let Some(file) = credentials::printed(traits, run.arguments, table::grammar(name)) {
         words.touch(Some(file.to_owned()), false, false);
     }
     if let Some(file) = credentials::changed(traits, label) {
@@ -522,6 +522,8 @@ struct LeftCommand<'w> {
     /// What its words are read by: a program outside of the system's directories is none that the table means.
     reading: &'w Traits,
     is_listed: bool,
+    /// The options that it has, if they are listed.
+    grammar: Option<&'static Spec>,
     /// What it does itself.
     label: Effect,
     /// What it does, with what it runs for what it finds: that is beneath where it looks, so it is done there.
@@ -539,16 +541,16 @@ impl<'w> LeftCommand<'w> {
         run: &Run<'_>,
         outer: Option<usize>,
         (at, name): (Option<usize>, &str),
-        table: &'w Commands,
+        commands: &'w Commands,
     ) -> LeftCommand<'w> {
-        let traits = table.traits(name);
+        let traits = commands.traits(name);
         let is_foreign = run.name.contains('/') && paths::system_program(run.name).is_none();
-        let is_listed = !is_foreign && table.lists(name);
+        let is_listed = !is_foreign && commands.lists(name);
         let reading = if is_foreign { &UNLISTED } else { traits };
         let current = at.and_then(|at| words.commands.get(at));
         let label = current.map_or(Effect::Unknown, |found| found.label);
         let name_of = |at: usize| words.commands.get(at).and_then(|found| found.words.first()?.as_deref());
-        let is_found = outer.and_then(name_of).is_some_and(|name| table.traits(name).is(Fact::Finds));
+        let is_found = outer.and_then(name_of).is_some_and(|name| commands.traits(name).is(Fact::Finds));
         let first = at.unwrap_or(usize::MAX);
         let inner = || words.commands.iter().skip(first).filter(|found| found.within == at && at.is_some());
         let worst = inner().map(|found| found.label).max().filter(|_| traits.is(Fact::Finds));
@@ -557,7 +559,7 @@ impl<'w> LeftCommand<'w> {
         let handed_on = handed_on.map(|inner| inner.words.len()).max().unwrap_or(0);
         let own = run.arguments.len().saturating_sub(handed_on);
         let worst = worst.map_or(label, |inner| inner.max(label));
-        LeftCommand { traits, reading, is_listed, label, worst, is_found, own }
+        LeftCommand { traits, reading, is_listed, grammar: table::grammar(name), label, worst, is_found, own }
     }
 }
 
@@ -609,10 +611,10 @@ fn list_paths(words: &mut Collected, run: &Run<'_>, left: &LeftCommand<'_>, spec
     if unnamed_files::writes_unnamed(traits, run, worst) {
         words.touch(None, false, true);
     }
-    if unnamed_files::reads_unnamed(traits, run, spec) {
+    if unnamed_files::reads_unnamed(traits, run, left.grammar) {
         words.touch(None, false, false);
     }
-    let made = made_names::writes(traits, run.arguments, spec, worst);
+    let made = made_names::writes(traits, run.arguments, left.grammar, worst);
     made.paths.into_iter().for_each(|path| words.touch(Some(path), false, true));
     if made.is_unknown {
         words.touch(None, false, true);

@@ -7,17 +7,17 @@ use super::walk::{Run, Walk};
 use super::{Effect, programs};
 
 /// Options by which files are edited in place.
-const IN_PLACE: [&str; 3] = ["-i", "-I", "--in-place"];
+const IN_PLACE: &str = "-i -I --in-place";
 
 /// Runs `sed`.
 pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     let Some(call) = programs::own_call(walk, run) else { return };
-    for given in call.each(&IN_PLACE) {
+    for given in call.each(IN_PLACE) {
         let suffix = given.value.as_ref().map_or(Some(""), Argument::known_text);
         keeps(walk, suffix, &run.span);
     }
     let script = |given: &Given<'_>| given.value.clone().unwrap_or_else(|| Argument::unknown(run.span.clone()));
-    let mut scripts: Vec<Argument> = call.each(&["-e", "--expression"]).map(script).collect();
+    let mut scripts: Vec<Argument> = call.each("-e --expression").map(script).collect();
     let mut files = call.operands.as_slice();
     if scripts.is_empty()
         && let Some((first, rest)) = files.split_first()
@@ -36,7 +36,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         }
     }
     judge(walk, run, &whole);
-    if call.each(&IN_PLACE).next().is_some() {
+    if call.has(IN_PLACE) {
         for file in files {
             programs::arms(walk, file, run.name);
         }

@@ -210,7 +210,7 @@ impl Commands {
     /// both count.
     pub(super) fn get(&self, name: &str) -> [Option<&Arc<Spec>>; 2] {
         let added = self.added.get(name).map(|known| &known.spec);
-        [self.grammar(name).filter(|spec| spec.is_judged), added]
+        [built_in::COMMANDS.get(name).map(|known| &known.spec).filter(|spec| spec.is_judged), added]
     }
 
     /// What is known of a name beside its effects.
@@ -221,11 +221,6 @@ impl Commands {
     /// Whether anything is known of a name.
     pub(super) fn lists(&self, name: &str) -> bool {
         grammar(name).is_some() || self.added.contains_key(name)
-    }
-
-    /// The options of a command that code reads.
-    pub(super) fn grammar(&self, name: &str) -> Option<&'static Arc<Spec>> {
-        grammar(name)
     }
 
     /// Whether a program says its version, or how it is used, before it looks at the project.
@@ -240,7 +235,7 @@ impl Commands {
 
     /// How many names the built-in table tells the effects of.
     pub fn len(&self) -> usize {
-        built_in::COMMANDS.names().filter(|name| self.grammar(name).is_some_and(|spec| spec.is_judged)).count()
+        built_in::COMMANDS.names().filter(|name| grammar(name).is_some_and(|spec| spec.is_judged)).count()
     }
 
     /// Whether there is none.
@@ -254,8 +249,8 @@ fn lowers(option: &Opt) -> bool {
 }
 
 /// The options of a built-in command.
-pub(super) fn grammar(name: &str) -> Option<&'static Arc<Spec>> {
-    built_in::COMMANDS.get(name).map(|known| &known.spec)
+pub(super) fn grammar(name: &str) -> Option<&'static Spec> {
+    built_in::COMMANDS.get(name).map(|known| known.spec.as_ref())
 }
 
 /// The entry for a subcommand of git, if it tells its effects.
@@ -321,6 +316,7 @@ pub(super) fn known(
     let of = entry.same_as.as_ref().map(|other| source.entry(heading, other)).transpose()?;
     let mut spec = resolve(heading, of.as_deref().unwrap_or(entry), None, source)?;
     spec.traits = source.traits(heading, entry)?;
+    spec.check_columns(heading)?;
     spec.why = why.map(str::to_owned).or(spec.why);
     let needs = if lists(&entry.beyond, name) {
         Needs::Beyond
@@ -510,6 +506,17 @@ fn options_of(name: &str, entry: &Entry, options: &mut BTreeMap<String, Opt>) ->
 }
 
 impl Spec {
+    /// Whether every option that a column of the traits names is listed: only those are read.
+    fn check_columns(&self, name: &str) -> Result<(), Cause> {
+        let Traits { makes_by, suffix, keeps, lists, module, .. } = &self.traits;
+        let mut named =
+            [makes_by, suffix, keeps, lists, module].into_iter().flat_map(|column| column.split_ascii_whitespace());
+        match named.find(|option| !self.options.contains_key(*option)) {
+            Some(option) => Err(format!("`{name}`: the option `{option}` of its traits is not listed").into()),
+            None => Ok(()),
+        }
+    }
+
     /// Whether it has subcommands.
     pub(super) fn has_verbs(&self) -> bool {
         !self.verbs.is_empty() || !self.subcommands.is_empty() || self.any.is_some()

@@ -20,13 +20,13 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let action = given.value.as_ref().and_then(Argument::known_text);
         matches!(action, Some("dot" | "." | "echo" | "bell" | "totals"))
     };
-    if !call.each(&["--checkpoint-action"]).all(is_quiet) {
+    if !call.each("--checkpoint-action").all(is_quiet) {
         walk.add(Effect::Unknown, run.name, &run.span, "an option that runs a program");
     }
     if call.splits {
         walk.add(Effect::Unknown, run.name, &run.span, "an argument that is not known could be an option");
     }
-    let file = call.each(&["-f", "--file"]).filter_map(|given| given.value.as_ref()).last();
+    let file = call.each("-f --file").filter_map(|given| given.value.as_ref()).next_back();
     let is_stream = file.is_none() || file.and_then(Argument::known_text) == Some("-");
     let remote = |file: &&Argument| file.known_text().unwrap_or(file.prefix()).contains(':');
     if file.filter(remote).is_some() {
@@ -37,7 +37,7 @@ pub(super) fn run(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         Some('x') if is_to_stdout(&call) => walk.add(Effect::ReadOnly, run.name, &run.span, "extracts to its output"),
         Some('x') => {
             walk.add(Effect::Write, run.name, &run.span, "extracts files");
-            let directories = call.each(&["-C", "--directory"]).filter_map(|given| given.value.as_ref());
+            let directories = call.each("-C --directory").filter_map(|given| given.value.as_ref());
             for place in directories.chain(call.operands.iter().copied()) {
                 programs::arms(walk, place, run.name);
             }
@@ -69,7 +69,7 @@ pub(super) fn stores(run: &Run<'_>) -> bool {
 
 /// Whether it takes the names of files from a list.
 pub(super) fn has_list(run: &Run<'_>) -> bool {
-    read(run).is_none_or(|call| call.each(&["-T", "--files-from"]).next().is_some())
+    read(run).is_none_or(|call| call.has("-T --files-from"))
 }
 
 fn read<'a>(run: &Run<'a>) -> Option<Call<'a>> {
@@ -83,5 +83,5 @@ fn mode(call: &Call<'_>) -> Option<char> {
 }
 
 fn is_to_stdout(call: &Call<'_>) -> bool {
-    call.each(&["-O", "--to-stdout"]).next().is_some()
+    call.has("-O --to-stdout")
 }

@@ -126,8 +126,6 @@ pub(super) enum Fact {
     Merges,
     /// One that looks at what is recorded, and at no file.
     Recorded,
-    /// One that shows what a stream names.
-    Shows,
     /// One that takes a text with `-m`.
     TakesMessage,
     /// One that takes the name of a branch with `-b` and its like.

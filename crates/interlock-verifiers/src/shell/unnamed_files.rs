@@ -38,7 +38,9 @@ pub(super) fn reads_unnamed(traits: &Traits, run: &Run<'_>, spec: Option<&table:
         Some(_) | None => {
             has_list
                 || traits.script == Some(Script::Loads) && loads(arguments)
-                || options::has(spec, arguments, &traits.lists)
+                || spec.is_some_and(|spec| {
+                    !traits.lists.is_empty() && options::read_until_verb(spec, arguments).has(&traits.lists)
+                })
                 || has_any(arguments, &traits.list_words)
         }
     }

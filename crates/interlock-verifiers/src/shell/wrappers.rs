@@ -1,19 +1,17 @@
 //! Commands that run other commands: each is peeled by its own grammar, and what it runs is judged.
 
-use super::options;
+use super::options::{self, Call};
 use super::reduce::{Argument, Partly};
 use super::traits::Language;
 use super::walk::{Run, Walk};
-use super::{Effect, Executor};
+use super::{Effect, Executor, table};
 
-/// Reads the options of a wrapper, as the table lists them. Hands back where its operands begin, and the options with
-/// their arguments; nothing if there is one that is not known.
-fn own_options(walk: &Walk<'_, '_>, run: &Run<'_>, arguments: &[Argument]) -> Option<(usize, Vec<options::Leading>)> {
-    options::leading(walk.setting.commands.grammar(run.name)?, arguments)
-}
-
-fn rest(arguments: &[Argument], at: usize) -> &[Argument] {
-    arguments.get(at..).unwrap_or_default()
+/// Reads the options of a wrapper, as the table lists them. Hands back its operands and its options; nothing if it is not
+/// sure which words are which.
+fn own_options<'a>(run: &Run<'_>, arguments: &'a [Argument]) -> Option<(&'a [Argument], Call<'a>)> {
+    let call = options::read_until_verb(table::grammar(run.name)?, arguments);
+    let operands = call.first_operand.and_then(|at| arguments.get(at..)).unwrap_or_default();
+    call.is_sure().then_some((operands, call))
 }
 
 fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
@@ -22,7 +20,7 @@ fn not_understood(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     for (at, argument) in run.arguments.iter().enumerate() {
         let plain = argument.known_text().filter(|text| !text.starts_with('-') && !text.contains('='));
         if plain.is_some_and(|name| super::programs::destroys(walk, name)) {
-            walk.program(run, rest(run.arguments, at));
+            walk.program(run, run.arguments.get(at..).unwrap_or_default());
             return;
         }
     }
@@ -36,16 +34,13 @@ fn query(walk: &mut Walk<'_, '_>, run: &Run<'_>, why: &'static str) {
 pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     // A dash alone empties the environment, as `-i` does.
     let skipped = usize::from(run.arguments.first().and_then(Argument::known_text) == Some("-"));
-    let arguments = rest(run.arguments, skipped);
-    let Some((at, options)) = own_options(walk, run, arguments) else { return not_understood(walk, run) };
-    let split = options.iter().rev().find(|(name, _)| name == "-S" || name == "--split-string");
+    let arguments = run.arguments.get(skipped..).unwrap_or_default();
+    let Some((mut operands, call)) = own_options(run, arguments) else { return not_understood(walk, run) };
     let mut sets: Vec<String> = run.sets.to_vec();
-    if let Some((_, value)) = split {
-        let text = value.as_ref().and_then(Argument::known_text);
+    if let Some(text) = call.values("-S --split-string").last() {
         let Some(text) = text.filter(|text| !text.contains(['$', '\\', '`', ';', '|', '&', '<', '>', '(', '*'])) else {
             return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         };
-        let operands = rest(arguments, at);
         if !operands.iter().all(|operand| operand.known_text().is_some_and(is_plain_word)) {
             return walk.add(Effect::Unknown, run.name, &run.span, "splits text that is not plain");
         }
@@ -57,7 +52,6 @@ pub(super) fn env(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
         let executor = walk.executor;
         return walk.text(whole.trim_end(), &run.span, executor);
     }
-    let mut operands = rest(arguments, at);
     if operands.first().and_then(Argument::known_text) == Some("-") {
         operands = operands.get(1..).unwrap_or_default();
     }
@@ -85,21 +79,13 @@ fn is_plain_word(text: &str) -> bool {
 pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
     walk.add(Effect::Unknown, run.name, &run.span, "runs as another user");
     if run.name == "su" {
-        // Its options may stand behind the name of the user.
-        let texts = run.arguments.iter().map(|argument| argument.known_text().unwrap_or(""));
-        let mut next_is_code = false;
-        for text in texts {
-            let attached = text.strip_prefix("--command=");
-            if let Some(code) = attached.or(next_is_code.then_some(text)) {
-                walk.text(code, &run.span, Executor::Other);
-            }
-            let short = text.starts_with('-') && !text.starts_with("--") && text.ends_with('c');
-            next_is_code = short || text == "--command";
+        let call = table::grammar(run.name).map(|spec| options::read_until_verb(spec, run.arguments));
+        for code in call.iter().flat_map(|call| call.values("-c --command")).flatten() {
+            walk.text(code, &run.span, Executor::Other);
         }
         return;
     }
-    let Some((at, _)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let mut operands = rest(run.arguments, at);
+    let Some((mut operands, _)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
     while let Some((first, others)) = operands.split_first() {
         if !first.prefix().contains('=') || first.prefix().starts_with('=') {
             break;
@@ -111,19 +97,16 @@ pub(super) fn privileged(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `time` as a program: `/usr/bin/time -v CMD`.
 pub(super) fn time(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    for (name, value) in &options {
-        if let (true, Some(value)) = (name == "-o" || name == "--output", value) {
-            walk.writes(value, run.name, &run.span);
-        }
+    let Some((operands, call)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
+    for value in call.each("-o --output").filter_map(|given| given.value.as_ref()) {
+        walk.writes(value, run.name, &run.span);
     }
-    walk.program(run, rest(run.arguments, at));
+    walk.program(run, operands);
 }
 
 /// `flock FILE CMD …`, `flock FILE -c TEXT`, `flock N`.
 pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, _)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let operands = rest(run.arguments, at);
+    let Some((operands, _)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
     let Some((file, command)) = operands.split_first() else { return query(walk, run, "locks nothing") };
     let number = file.known_text().is_some_and(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     if number && command.is_empty() {
@@ -146,16 +129,15 @@ pub(super) fn flock(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `script [-c TEXT] [FILE]`
 pub(super) fn script(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let command = options.iter().find(|(name, _)| name == "-c" || name == "--command");
-    match command.and_then(|(_, value)| value.as_ref()) {
+    let Some((operands, call)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
+    match call.each("-c --command").next().and_then(|given| given.value.as_ref()) {
         Some(value) => match value.known_text() {
             Some(text) => walk.text(text, &value.span, Executor::Other),
             None => walk.add(Effect::Unknown, run.name, &run.span, "runs text that is not known"),
         },
         None => walk.add(Effect::Unknown, run.name, &run.span, "starts a shell"),
     }
-    match rest(run.arguments, at).first() {
+    match operands.first() {
         Some(file) => walk.writes(file, run.name, &run.span),
         None => walk.add(Effect::Write, run.name, &run.span, "writes a file"),
     }
@@ -163,9 +145,8 @@ pub(super) fn script(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
 
 /// `watch [OPTION]… CMD …`: a shell reads the words, unless `-x` is given.
 pub(super) fn watch(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let operands = rest(run.arguments, at);
-    if options.iter().any(|(name, _)| name == "-x" || name == "--exec") {
+    let Some((operands, call)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
+    if call.has("-x --exec") {
         return walk.program(run, operands);
     }
     joined(walk, run, operands, "");
@@ -191,20 +172,18 @@ fn joined(walk: &mut Walk<'_, '_>, run: &Run<'_>, words: &[Argument], placeholde
 
 /// `xargs [OPTION]… [CMD …]`
 pub(super) fn xargs(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let named = |names: [&str; 3]| options.iter().rev().find(|(name, _)| names.contains(&name.as_str()));
-    if named(["--process-slot-var", "", ""]).is_some() {
+    let Some((operands, call)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
+    if call.has("--process-slot-var") {
         return walk.add(Effect::Unknown, run.name, &run.span, "sets a variable for the program");
     }
-    let placeholder = match named(["-I", "-i", "--replace"]) {
-        Some((_, Some(value))) => match value.known_text() {
+    let placeholder = match call.each("-I -i --replace").next_back().map(|given| &given.value) {
+        Some(Some(value)) => match value.known_text() {
             Some(text) => text.to_owned(),
             None => return walk.add(Effect::Unknown, run.name, &run.span, "a placeholder that is not known"),
         },
-        Some((_, None)) => "{}".to_owned(),
+        Some(None) => "{}".to_owned(),
         None => String::new(),
     };
-    let operands = rest(run.arguments, at);
     if operands.is_empty() {
         return query(walk, run, "prints what it reads");
     }
@@ -252,15 +231,14 @@ pub(super) fn with_placeholder(
 
 /// `parallel [OPTION]… [CMD …] [::: WORD …]`: a shell reads the words.
 pub(super) fn parallel(walk: &mut Walk<'_, '_>, run: &Run<'_>) {
-    let Some((at, options)) = own_options(walk, run, run.arguments) else { return not_understood(walk, run) };
-    let operands = rest(run.arguments, at);
+    let Some((operands, call)) = own_options(run, run.arguments) else { return not_understood(walk, run) };
     let ends = |argument: &Argument| matches!(argument.known_text(), Some(":::" | "::::" | ":::+" | "::::+"));
     let end = operands.iter().position(ends).unwrap_or(operands.len());
     let command = operands.get(..end).unwrap_or_default();
     if command.is_empty() {
         return walk.add(Effect::Unknown, run.name, &run.span, "runs what it reads");
     }
-    if options.iter().any(|(name, _)| name == "--dry-run") {
+    if call.has("--dry-run") {
         return query(walk, run, "prints what it would run");
     }
     let whole = command.iter().filter_map(Argument::known_text).collect::<Vec<_>>().join(" ");
