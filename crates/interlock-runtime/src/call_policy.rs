@@ -356,8 +356,8 @@ impl Seen {
         let spreads = |words: &Words| {
             words.touches.iter().any(|touch| {
                 let command = touch.command.and_then(|at| words.commands.get(at));
-                let name = command.and_then(|command| command.words.first()?.as_deref());
-                touch.is_glob && touch.writes || (touch.is_glob || touch.sweeps) && name.is_some_and(copies)
+                let copies = command.is_some_and(|command| command.copies_many);
+                touch.is_glob && touch.writes || (touch.is_glob || touch.sweeps) && copies
             })
         };
         !paths.iter().any(countless) && !self.lines.iter().any(spreads)
@@ -460,12 +460,6 @@ impl Seen {
             self.hosts.insert(CallHost { host: None, command: None });
         }
     }
-}
-
-/// Whether a program makes of many files many others.
-fn copies(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    ["cp", "mv", "ln", "install", "rsync", "scp", "ditto", "rename", "cpio", "pax", "tar"].contains(&name)
 }
 
 /// How many lines a change writes and takes away, where that can be told.

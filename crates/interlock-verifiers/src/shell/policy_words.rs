@@ -62,6 +62,8 @@ pub struct SimpleCommand {
     pub within: Option<usize>,
     /// What it needs of what a runner gives.
     pub needs: Needs,
+    /// It makes of many files many others, whatever program of that name it is.
+    pub copies_many: bool,
 }
 
 /// A path that may be touched.
@@ -274,7 +276,7 @@ impl Collected {
         let within = self.current;
         self.current = Some(collected.commands.len());
         let (label, needs) = (Effect::ReadOnly, Needs::Project);
-        collected.commands.push(SimpleCommand { words, label, span: span.clone(), within, needs });
+        collected.commands.push(SimpleCommand { words, label, span: span.clone(), within, needs, copies_many: false });
     }
 
     /// A command of which not even the name is known.
@@ -487,6 +489,7 @@ pub(super) fn leave(walk: &mut Walk<'_, '_>, run: &Run<'_>, outer: Option<usize>
     let (label, traits) = (left.label, left.traits);
     if let Some(command) = words.current.and_then(|at| words.words.0.commands.get_mut(at)) {
         command.needs = Needs::of(commands, name, run.arguments);
+        command.copies_many = traits.copies_many();
     }
     change_directory(words, run, name, (traits, repeats));
     if name != run.name {

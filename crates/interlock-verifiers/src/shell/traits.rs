@@ -57,6 +57,12 @@ impl Traits {
         self.is.contains(&fact)
     }
 
+    /// Whether it makes of many files many others.
+    pub(super) fn copies_many(&self) -> bool {
+        self.is(Fact::CopiesMany)
+            || matches!(self.makes, Some(Makes::Copies | Makes::Placed | Makes::Links | Makes::Transfers))
+    }
+
     /// Whether code reads it as this.
     pub(super) fn speaks(&self, language: Language) -> bool {
         self.language == Some(language)
@@ -104,6 +110,8 @@ pub(super) enum Fact {
     TakesProgram,
     /// It runs others for what it finds.
     Finds,
+    /// It makes of many files many others; so does all that `makes` copies.
+    CopiesMany,
     /// It goes through the directory it is in, where it is given none.
     Searches,
     /// What it runs goes on when the line is done.
