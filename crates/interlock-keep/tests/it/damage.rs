@@ -1,10 +1,12 @@
 //! Stores that are not what they were: found before anything is written, and never passed on.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use interlock_keep::{FaultKind, Scope};
 
-use crate::world::{LEAVE_OUT, World, undo};
+use crate::world::{LEAVE_OUT, World, files, set_mode, undo};
 
 /// A store with one change in it, and how the project looks.
 fn changed() -> (World, interlock_keep::SnapshotId, interlock_keep::SnapshotId) {
@@ -47,6 +49,58 @@ fn a_flipped_bit_anywhere_in_a_pack_is_found_before_anything_is_written() {
     let plan = store.plan(&undo(&before, &after, &[]), LEAVE_OUT, 5).expect("a plan");
     store.carry_out(&plan, LEAVE_OUT, 6).expect("whole again");
     assert!(world.path("d/19").exists());
+}
+
+#[test]
+fn a_flipped_bit_in_any_file_of_the_store_is_found_or_does_not_matter() {
+    let mut world = World::new();
+    world.shell(
+        "git init -q --template= .; head -c 1500000 /dev/urandom > .git/objects/huge; chmod 444 .git/objects/huge",
+    );
+    world.write("first", "one ".repeat(200));
+    world.keep();
+    world.write("second", "two ".repeat(200));
+    let (looked_before, before) = (world.tree(), world.keep());
+    world.shell("rm -rf .git first second; echo new > new");
+    let (looked, after) = (world.tree(), world.keep());
+    world.store = world.reopened();
+    let mut found = 0;
+    for path in files(&world.stores).into_iter().filter(|path| path.metadata().expect("metadata").len() > 0) {
+        let bytes = fs::read(&path).expect("read");
+        for at in (0..bytes.len()).step_by(bytes.len() / 11 + 1) {
+            let mut flipped = bytes.clone();
+            flipped[at] ^= 0x10;
+            write_over(&path, &flipped);
+            let place = format!("{} at {at}", path.display());
+            let mut store = world.reopened();
+            let outcome = store
+                .plan(&undo(&before, &after, &[]), LEAVE_OUT, 5)
+                .and_then(|plan| store.carry_out(&plan, LEAVE_OUT, 6));
+            match outcome {
+                Err(fault) => {
+                    assert_eq!(fault.kind(), FaultKind::Damaged, "{place}: {fault}");
+                    assert_eq!(world.tree(), looked, "{place}");
+                    found += 1;
+                }
+                Ok(undone) => {
+                    assert_eq!(world.tree(), looked_before, "{place}");
+                    let plan = store.plan(&undo(&undone.kept, &undone.after, &[]), LEAVE_OUT, 7).expect("a plan");
+                    store.carry_out(&plan, LEAVE_OUT, 8).expect("undone");
+                }
+            }
+            drop(store);
+            write_over(&path, &bytes);
+        }
+    }
+    assert!(found > 30, "{found}");
+}
+
+/// Other bytes for a file that stays the same one, with its permissions.
+fn write_over(path: &Path, bytes: &[u8]) {
+    let mode = path.metadata().expect("metadata").mode();
+    set_mode(path, 0o600);
+    fs::write(path, bytes).expect("written");
+    set_mode(path, mode);
 }
 
 #[test]

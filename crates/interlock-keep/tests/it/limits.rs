@@ -249,4 +249,25 @@ fn on_a_full_disk() {
     let plan = store.plan(&undo(&first, &second, &[]), LEAVE_OUT, 9).expect("a plan");
     store.carry_out(&plan, LEAVE_OUT, 10).expect("carried out");
     assert_eq!(fs::read_to_string(project.join("a")).expect("read"), "first");
+    prune_without_room(&mut store, &project, Path::new(&disk));
+}
+
+/// Joins packs while there is no room for the joined one: it fails, and what was kept can still be read.
+fn prune_without_room(store: &mut interlock_keep::Store, project: &Path, disk: &Path) {
+    let mut kept = Vec::new();
+    for round in 0..20_u8 {
+        fs::write(project.join("round"), vec![round; 3_000]).expect("written");
+        kept.push(store.keep(&Scope::All, LEAVE_OUT, 20).expect("kept").id);
+    }
+    let mut filler = File::create(disk.join("filler")).expect("a file");
+    while std::io::Write::write(&mut filler, &[0; 4_096]).is_ok() {}
+    let fault = store.prune(&Bounds { age_ms_max: u64::MAX, bytes_max: u64::MAX }, &[], 21).expect_err("full");
+    assert_eq!(fault.kind(), FaultKind::CannotKeep, "{fault}");
+    for (round, id) in (0..20_u8).zip(&kept) {
+        let node = store.node(id, Path::new("round")).expect("a node").expect("a file");
+        assert_eq!(store.content(&node, 5_000).expect("read").expect("few"), vec![round; 3_000]);
+    }
+    drop(filler);
+    fs::remove_file(disk.join("filler")).expect("removed");
+    store.prune(&Bounds { age_ms_max: u64::MAX, bytes_max: u64::MAX }, &[], 22).expect("pruned");
 }
