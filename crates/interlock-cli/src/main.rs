@@ -92,6 +92,11 @@ enum Command {
     Review(run::review::ReviewArguments),
     /// Let a call pass that was refused by mistake, as narrowly as the case
     Allow(run::allow::AllowArguments),
+    /// Say why a decision is as it is, and what would change it
+    Decision {
+        #[command(subcommand)]
+        command: run::decision::DecisionCommand,
+    },
     /// Show what a call changed
     Changes(run::changes::ChangesArguments),
     /// Bring back what calls changed
@@ -221,6 +226,7 @@ fn main() -> ExitCode {
         Command::Observe(arguments) => run::mode::run(&arguments, run::mode::Wanted::Observe),
         Command::Review(arguments) => run::review::run(&arguments),
         Command::Allow(arguments) => run::allow::run(&arguments),
+        Command::Decision { command } => run::decision::run(&command),
         Command::Changes(arguments) => run::changes::run(&arguments),
         Command::Undo(arguments) => run::undo::run(&arguments),
         Command::Snapshots { command } => run::snapshots::run(&command),
@@ -270,6 +276,7 @@ impl Command {
             Command::Enforce(arguments) | Command::Observe(arguments) => arguments.server.json,
             Command::Review(arguments) => arguments.server.json,
             Command::Allow(arguments) => arguments.server.json,
+            Command::Decision { command } => command.wants_json(),
             Command::Changes(arguments) => arguments.server.json,
             Command::Undo(arguments) => arguments.server.json,
             Command::Snapshots { command } => command.wants_json(),

@@ -14,7 +14,7 @@ use interlock_workflow::graph::{self, Highlight};
 use interlock_workflow::{Format, Limits, Loaded, Problem, Template, nearest};
 
 use crate::input::Inputs;
-use crate::run::steer;
+use crate::run::{history, steer};
 use crate::{Fault, Outcome, print};
 
 #[derive(Debug, Subcommand)]
@@ -42,6 +42,8 @@ pub(crate) enum WorkflowCommand {
     Start(steer::StartArguments),
     /// Show where the runs of a project stand: state, ways out, what they wait for
     Status(steer::StatusArguments),
+    /// Show what happened in a run: transitions, refusals, exit codes, changes, who forced what
+    History(history::HistoryArguments),
     /// Put a run into a state, whatever its guards say
     Force(steer::ForceArguments),
     /// End a run; what holds without a workflow holds then
@@ -93,6 +95,7 @@ impl WorkflowCommand {
             WorkflowCommand::List(arguments) => arguments.server.json,
             WorkflowCommand::Start(arguments) => arguments.server.json,
             WorkflowCommand::Status(arguments) => arguments.server.json,
+            WorkflowCommand::History(arguments) => arguments.server.json,
             WorkflowCommand::Force(arguments) => arguments.steer.server.json,
             WorkflowCommand::Stop(arguments) | WorkflowCommand::Thaw(arguments) => arguments.server.json,
             WorkflowCommand::Graph(_) | WorkflowCommand::Run(_) | WorkflowCommand::Schema => false,
@@ -116,6 +119,7 @@ pub(crate) fn run(command: &WorkflowCommand) -> Result<Outcome, Fault> {
         WorkflowCommand::List(arguments) => register::list(arguments),
         WorkflowCommand::Start(arguments) => steer::start(arguments),
         WorkflowCommand::Status(arguments) => steer::status(arguments),
+        WorkflowCommand::History(arguments) => history::run(arguments),
         WorkflowCommand::Force(arguments) => steer::force(arguments),
         WorkflowCommand::Stop(arguments) => steer::stop(arguments),
         WorkflowCommand::Thaw(arguments) => steer::thaw(arguments),

@@ -260,7 +260,7 @@ impl Service {
         Ok(found.and_then(|bytes| Entry::from_bytes(&bytes).ok()))
     }
 
-    fn entry_of(&self, agent: &str, seq: u64) -> Result<Option<Entry>, Refusal> {
+    pub(crate) fn entry_of(&self, agent: &str, seq: u64) -> Result<Option<Entry>, Refusal> {
         let found = self.gate.ledger().entry_of(Some(agent), seq).map_err(|_| Refusal::of_code(Code::FaultStore))?;
         Ok(found.map(|found| found.entry))
     }

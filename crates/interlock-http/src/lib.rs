@@ -44,6 +44,7 @@ mod auth;
 mod body;
 pub mod client;
 pub mod deliver;
+mod history;
 pub mod hooks;
 mod impatient;
 mod keep;

@@ -31,7 +31,7 @@ use crate::register::Registration;
 use crate::request::{Body, malformed};
 use crate::rulings::RulingPath;
 use crate::runs::RunDeed;
-use crate::{Service, activity, agents, approvals, audit, keep, keys, runs, telemetry, workflows};
+use crate::{Service, activity, agents, approvals, audit, history, keep, keys, runs, telemetry, workflows};
 
 /// All routes.
 pub fn router(service: Arc<Service>) -> Router {
@@ -76,6 +76,7 @@ pub fn router(service: Arc<Service>) -> Router {
         .route("/runs", get(runs::runs).post(runs::start))
         .route("/runs/{id}", get(runs::run))
         .route("/runs/{id}/refusals", get(runs::refusals))
+        .route("/runs/{id}/history", get(history::history))
         .route("/runs/{id}/force", run_deed(RunDeed::Force))
         .route("/runs/{id}/stop", run_deed(RunDeed::Stop))
         .route("/runs/{id}/thaw", run_deed(RunDeed::Thaw))

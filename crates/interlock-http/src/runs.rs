@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{RawQuery, Request, State};
 use axum::http::{HeaderMap, StatusCode};
-use interlock_core::action::{Actor, Agent, Facts, Mode};
+use interlock_core::action::{Actor, Agent, Check, Facts, Mode};
 use interlock_core::json::{self, Json, Limits, RawJson, Value, nfc};
 use interlock_core::ledger::{AllowanceGiven, AllowanceTaken, Body as EntryBody, Role, Ruled, RunSteered, Steer};
 use interlock_core::rule::CommandPattern;
@@ -272,10 +272,35 @@ pub(crate) async fn decision(State(service): State<Arc<Service>>, path: Parts<St
                 host: agent.profile.framework.clone(),
                 project: agent.profile.description.clone(),
                 ruling: shown_ruling(ruled, entry.at, kept.as_ref().map(|kept| kept.text.as_str())),
+                grounds: grounds(ruled),
             }))
         })
         .await?;
     Ok(json(StatusCode::OK, body))
+}
+
+/// What a ruling rests on.
+fn grounds(ruled: &Ruled) -> wire::Grounds {
+    let verification = ruled.ruling.verification.as_ref();
+    let evidence = ruled.evidence.as_ref();
+    let bound = evidence.and_then(|evidence| evidence.call.as_ref()).and_then(|call| call.bound.as_ref());
+    let details = ruled.ruling.error.as_ref().and_then(|error| error.details.as_ref());
+    let shown = |check: &Check| wire::DecisionCheck { name: check.name.word().into_owned(), held: check.passed };
+    wire::Grounds {
+        bundle: ruled.bundle.to_string(),
+        trust_level: ruled.figures.as_ref().map(|figures| u64::from(u8::from(figures.trust))),
+        engine: verification.map(|it| it.engine.to_string()),
+        status: verification.map(|it| it.status.to_string()),
+        risk_level: verification.map(|it| it.risk_level.to_string()),
+        checks: evidence.into_iter().flat_map(|evidence| &evidence.checks).map(shown).collect(),
+        certificate: evidence.and_then(|evidence| evidence.certificate).map(|digest| digest.to_string()),
+        profile: bound.map(|bound| bound.profile.clone()),
+        kernel: bound.map(|bound| bound.abilities.shown()),
+        approved_by: ruled.redeemed.clone(),
+        allowed_by: ruled.used.clone(),
+        limit: details.map(|details| details.limit.clone()),
+        current: details.map(|details| details.current.clone()),
+    }
 }
 
 /// A ruling at any door: what there is to say of a tool call, and of an action at the gate.
@@ -298,7 +323,7 @@ fn shown_ruling(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall
     }
 }
 
-fn shown_call(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
+pub(crate) fn shown_call(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
     let call = ruled.facts.as_ref().and_then(|facts| facts.call.as_ref());
     let evidence = ruled.evidence.as_ref();
     let found = evidence.and_then(|evidence| evidence.call.as_ref());
@@ -324,6 +349,10 @@ fn shown_call(ruled: &Ruled, at: u64, text: Option<&str>) -> wire::RefusedCall {
         input: parameters,
         ..wire::RefusedCall::default()
     }
+}
+
+pub(crate) fn no_run() -> Refusal {
+    Refusal::new(Code::WorkflowNoRun, "there is no such run").with_status(StatusCode::NOT_FOUND)
 }
 
 fn shown_allowance(allowance: &Allowance) -> wire::Allowance {
@@ -414,7 +443,7 @@ impl Service {
                 return self.find_agent(agent)?.ok_or_else(Refusal::unknown_agent);
             }
         }
-        Err(Refusal::new(Code::WorkflowNoRun, "there is no such run").with_status(StatusCode::NOT_FOUND))
+        Err(no_run())
     }
 
     fn shown_run(&self, agent: &Agent) -> Result<wire::Run<RawJson>, Refusal> {

@@ -57,6 +57,7 @@ fn same_by(method: &str, path: &str, answer: &Answer) -> Result<(), String> {
         ("GET", ["runs"]) => same::<wire::RunPage>(body),
         (_, ["runs", _, "refusals"]) => same::<wire::RefusedCalls>(body),
         (_, ["runs", _, "allow"]) => same::<wire::Allowance>(body),
+        (_, ["runs", _, "history"]) => same::<wire::RunHistory>(body),
         (_, ["runs", ..]) => same::<wire::Run>(body),
         (_, ["decisions", _]) => same::<wire::CallDecision>(body),
         (_, ["openapi.json"] | [".well-known", "jwks.json"]) => Ok(()),

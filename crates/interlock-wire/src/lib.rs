@@ -80,8 +80,8 @@ pub use rulings::{
     RiskAssessment, Ruling, ToolRequest, Usage, Verification, VerifyRequest,
 };
 pub use runs::{
-    AllowRequest, Allowance, CallDecision, DisallowRequest, ForceRequest, PauseRequest, RefusedCall, RefusedCalls, Run,
-    RunPage, RunState, StartRequest, WayOut,
+    AllowRequest, Allowance, CallDecision, DecisionCheck, DisallowRequest, ForceRequest, Grounds, PauseRequest,
+    RefusedCall, RefusedCalls, Run, RunEvent, RunHistory, RunPage, RunState, StartRequest, WayOut,
 };
 pub use state::{DeveloperFields, InlineGuard, StateAnswer, StateRequest};
 pub use workflows::{RegisterRequest, RegisteredWorkflow, WorkflowFinding, WorkflowPage};

@@ -6,6 +6,29 @@ use interlock_core::json::RawJson;
 use crate::schema::{Schema, any, dollars, integer, list, map, null, of, one_of, text, words};
 use crate::words::{AgentId, AgentMode, Decision, DecisionId, Digest, HostName, Time, WorkflowId};
 
+/// What can happen in a run.
+const EVENTS: [&str; 19] = [
+    "started",
+    "moved",
+    "waits",
+    "refused",
+    "answered",
+    "forced",
+    "stopped",
+    "thawed",
+    "paused",
+    "changed_elsewhere",
+    "call",
+    "repeated",
+    "command_started",
+    "command_ended",
+    "call_ended",
+    "allowed",
+    "disallowed",
+    "mode",
+    "undone",
+];
+
 wire! {
     /// A coding agent and where it stands.
     open Run<T = RunState> {
@@ -110,13 +133,98 @@ wire! {
         passed: u64,
     }
 
-    /// A decision, and whose it was.
+    /// Something that happened in a run: one entry of the ledger.
+    open RunEvent {
+        at: String = Time,
+        kind: String = words(EVENTS),
+        /// The operator who did it.
+        by?: String,
+        reason?: String,
+        /// The event of a transition.
+        event?: String,
+        from?: String,
+        to?: String,
+        /// What the agent said with a transition; its claim.
+        data?: RawJson = map(),
+        /// Why a transition was refused.
+        code?: String,
+        message?: String,
+        /// Guards that did not hold.
+        unmet?: Vec<String>,
+        decision_id?: String = DecisionId,
+        approval_id?: String,
+        until?: String = Time,
+        call?: RefusedCall,
+        /// The declared fact that the call is the command of.
+        fact?: String,
+        /// The start of a command, and its end.
+        exec_id?: String,
+        /// The profile that held it.
+        profile?: String,
+        exit_code?: i64 = integer(),
+        signal?: i64 = integer(),
+        duration_ms?: u64,
+        /// What its profile refused, and hosts it was kept from.
+        refused?: Vec<String>,
+        /// Whether the host calls it a success; its word.
+        ok?: bool,
+        undo_id?: String,
+        count?: u64,
+    }
+
+    /// What happened in a run, oldest first.
+    open RunHistory {
+        agent_id: String = AgentId,
+        agent_name: String,
+        host?: String,
+        project?: String,
+        /// `null`, where no workflow was put in force: then it is what the agent did since it is known.
+        run_id: String | null,
+        workflow?: String,
+        events: Vec<RunEvent>,
+        next_cursor: String | null,
+    }
+
+    /// A decision, whose it was, and what it rests on.
     open CallDecision {
         agent_id: String = AgentId,
         agent_name: String,
         host?: String,
         project?: String,
         ruling: RefusedCall = RulingAtAnyDoor,
+        grounds: Grounds,
+    }
+
+    /// What a decision rests on.
+    open Grounds {
+        /// The SHA-256 of the bundle in force.
+        bundle: String = Digest,
+        /// How far the agent was trusted then.
+        trust_level?: u64 = integer().min(0).max(3),
+        engine?: String,
+        status?: String,
+        risk_level?: String,
+        /// What was looked at, in order; the last one that did not hold decided.
+        checks: Vec<DecisionCheck>,
+        /// The SHA-256 of the certificate, where something was proven.
+        certificate?: String = Digest,
+        /// The profile that the command is held to.
+        profile?: String,
+        /// What the kernel can do to hold it.
+        kernel?: String,
+        /// The approval that it used up.
+        approved_by?: String,
+        /// The allowance that it used up.
+        allowed_by?: String,
+        /// The figures behind a limit.
+        limit?: String,
+        current?: String,
+    }
+
+    /// Something that was looked at.
+    open DecisionCheck {
+        name: String,
+        held: bool,
     }
 
     // A coding agent is made known, and a workflow put in force.

@@ -18,9 +18,8 @@ use interlock_wire::{AllowRequest, Allowance, CallDecision, DisallowRequest, Run
 
 use super::refusals::{Refused, Shell, agent_of, of_agent};
 use super::{Agents, Known, Teller, agents_json, all_known, loud, parse_seconds};
-use crate::client::{Client, ServerArguments, encode, inert_json};
+use crate::client::{Client, ServerArguments, inert_json};
 use crate::hook::parse_host;
-use crate::prefix::is_whole;
 use crate::style::{BAD, FAINT, GOOD, RESET};
 use crate::table::{Table, cell};
 use crate::{Fault, Outcome, moment, print};
@@ -137,17 +136,7 @@ struct WantedAllowance {
 
 impl WantedAllowance {
     fn of_decision(client: &Client, id: &str, arguments: &AllowArguments) -> Result<WantedAllowance, Fault> {
-        if !is_whole(id, "dec_") {
-            let what = format!("`{}` is not the id of a decision", display(id));
-            let next = "an id is `dec_` and 32 digits: refusals end in it, and `interlock review` shows it; a tool as \
-                        such cannot be allowed";
-            return Err(Fault::new(what).and_then_do(next));
-        }
-        let next = "`interlock review` shows the ids of what was refused";
-        let answer = client.get(&format!("/decisions/{}", encode(id)));
-        let answer = answer.map_err(|fault| {
-            if fault.code.as_deref() == Some("INTERLOCK-EXECUTION-003") { fault.and_then_do(next) } else { fault }
-        })?;
+        let answer = super::decision::ask(client, id)?;
         let decision: CallDecision = answer.read()?;
         let unknown = || Fault::new("the server's answer is none that this version understands");
         if decision.ruling.door.is_some() {
@@ -159,7 +148,9 @@ impl WantedAllowance {
         let ruled = decision.ruling.decision.clone();
         let refused = Refused::of(decision.ruling, &agent).ok_or_else(unknown)?;
         if ruled == "APPROVED" || ruled == "CORRECTED" {
-            return Err(Fault::new("that call was allowed, so there is nothing to allow").and_then_do(next).refused());
+            return Err(Fault::new("that call was allowed, so there is nothing to allow")
+                .and_then_do(super::decision::SHOWS_IDS)
+                .refused());
         }
         if let Some(reason) = refused.firm() {
             let next = format!("`interlock explain {}` says what to do", refused.code);

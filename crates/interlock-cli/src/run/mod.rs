@@ -11,12 +11,16 @@
 //! | `allow` | `allow.rs` |
 //! | `trust` | `trust.rs` |
 //! | `changes`, `undo`, `snapshots` | `changes.rs`, `undo.rs`, `snapshots.rs` |
+//! | `decision explain` | `decision.rs` |
+//! | `workflow history` | `history.rs` |
 //! | `workflow start`, `status`, `force`, `stop`, `thaw` | `steer.rs` |
 //!
 //! Nothing is decided here: every change is a request to the server, which records it.
 
 pub(crate) mod allow;
 pub(crate) mod changes;
+pub(crate) mod decision;
+pub(crate) mod history;
 pub(crate) mod mode;
 pub(crate) mod pause;
 mod refusals;

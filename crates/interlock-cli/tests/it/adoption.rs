@@ -114,10 +114,11 @@ fn decision(refusal: &str) -> String {
 
 #[test]
 fn the_help_of_every_command_is_pinned() {
+    check("decision_explain_help.txt", 0, &run(&["decision", "explain", "--help"]));
     for name in ["enforce", "observe", "review", "allow", "pause", "trust"] {
         check(&format!("{name}_help.txt"), 0, &run(&[name, "--help"]));
     }
-    for name in ["start", "status", "force", "stop", "thaw", "register", "list"] {
+    for name in ["start", "status", "history", "force", "stop", "thaw", "register", "list"] {
         check(&format!("workflow_{name}_help.txt"), 0, &run(&["workflow", name, "--help"]));
     }
 }
@@ -187,6 +188,55 @@ fn a_frozen_run_goes_on_when_a_person_looked() {
         assert_eq!(home.line(&format!("{again}-last"), "ls").0, 0);
     }
     assert!(home.said(&["workflow", "thaw"], 1).contains("nothing is frozen there"));
+}
+
+#[test]
+fn what_happened_in_a_run_and_why_can_be_told() {
+    let home = Home::new();
+    home.line("t1", "ls");
+    home.said(&["enforce"], 0);
+    assert!(home.said(&["workflow", "history"], 0).contains("no workflow yet"));
+    home.said(&["workflow", "start", "bugfix"], 0);
+    let edit = json!({"file_path": path(&home.project().join("a.txt")), "content": "a\n"});
+    let (exit, refusal) = home.event("PreToolUse", "t2", "Write", &edit);
+    assert_eq!(exit, 2, "{refusal}");
+    assert_eq!(home.line("t3", "ls -l").0, 0);
+    home.said(&["workflow", "force", "fixing", "--reason", "agreed by phone"], 0);
+    let shown = home.json(&["workflow", "history"], 0);
+    let history = &shown["agents"][0];
+    let events = history["events"].as_array().expect("events");
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
+    assert_eq!(kinds.first(), Some(&"started"), "{shown}");
+    assert_eq!(kinds.iter().filter(|kind| **kind == "call").count(), 2, "what was before is not in it: {shown}");
+    let forced = events.iter().find(|event| event["kind"] == "forced").expect("forced");
+    assert_eq!((&forced["to"], &forced["reason"]), (&json!("fixing"), &json!("agreed by phone")), "{shown}");
+    assert!(forced["by"].is_string(), "{shown}");
+    let refused = events.iter().find(|event| event["call"]["decision"] == "DENIED").expect("a refusal");
+    assert_eq!(refused["call"]["code"], "INTERLOCK-WF-001", "{shown}");
+    let said = home.said(&["workflow", "history"], 0);
+    assert!(said.contains("forced") && said.contains("agreed by phone") && said.contains("a.txt"), "{said}");
+    assert!(said.contains("1 calls passed and changed nothing") && !said.contains("read_only"), "{said}");
+    let said = home.said(&["workflow", "history", "--all"], 0);
+    assert!(said.contains("Bash") && said.contains("read_only"), "{said}");
+    // An earlier run is found by its id.
+    let run_id = history["run_id"].as_str().expect("an id").to_owned();
+    home.said(&["workflow", "start", "feature"], 0);
+    let earlier = home.json(&["workflow", "history", &run_id], 0);
+    assert_eq!(earlier["agents"][0]["workflow"], "bugfix", "{earlier}");
+    assert_eq!(earlier["agents"][0]["events"].as_array().map(Vec::len), Some(events.len()), "{earlier}");
+    assert!(home.said(&["workflow", "history", "run_0"], 1).contains("no such run"));
+    // Why the call was refused, and what would change it.
+    let id = refused["decision_id"].as_str().expect("an id");
+    let why = home.json(&["decision", "explain", id], 0);
+    assert!(
+        why["grounds"]["checks"].as_array().is_some_and(|checks| checks.iter().any(|it| it["held"] == true)),
+        "{why}"
+    );
+    let said = home.said(&["decision", "explain", id], 0);
+    assert!(said.contains("INTERLOCK-WF-001") && said.contains("no allowance lifts it: the phase"), "{said}");
+    let unknown = format!("dec_{}", "0".repeat(32));
+    assert!(home.said(&["decision", "explain", &unknown], 1).contains("interlock review"));
+    assert!(home.said(&["decision", "explain", "Bash"], 2).contains("not the id of a decision"));
 }
 
 #[test]

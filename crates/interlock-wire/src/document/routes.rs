@@ -13,8 +13,8 @@ use crate::keep::{Changes, KeptState, KeptStates, PruneRequest, PrunedStates, Un
 use crate::keys::{CreatedKey, Jwks, Key, KeyList, KeyRequest, RotateRequest, RotatedKey};
 use crate::rulings::{ExecutionAnswer, ExecutionRequest, Ruling, ToolRequest, ToolRuling, VerifyRequest};
 use crate::runs::{
-    AllowRequest, Allowance, CallDecision, DisallowRequest, ForceRequest, PauseRequest, RefusedCalls, Run, RunPage,
-    StartRequest,
+    AllowRequest, Allowance, CallDecision, DisallowRequest, ForceRequest, PauseRequest, RefusedCalls, Run, RunHistory,
+    RunPage, StartRequest,
 };
 use crate::schema::{Node, Schema, of, text};
 use crate::state::{StateAnswer, StateRequest};
@@ -694,9 +694,20 @@ fn runs() -> Vec<Route> {
             .answers(200, "The calls.", of::<RefusedCalls>(), &[("it", "One", "refused_calls")])
             .refuses(&["BadQuery", "NoRun", "NotReady"])
             .refuses(OPERATOR),
+        get("/runs/{id}/history", "readHistory")
+            .says("What happened in a run",
+                "Transitions with what the agent said, refusals, calls, commands with their exit codes, what a person \
+                 decided or forced: oldest first, by the id of the run or of the agent. An earlier run of an agent has its \
+                 own id. For admins.")
+            .by(Operator)
+            .takes(&["RunId", "Limit", "Cursor"])
+            .answers(200, "What happened.", of::<RunHistory>(), &[("it", "A transition", "run_history")])
+            .refuses(&["BadQuery", "BadCursor", "NoRun", "Fault", "NotReady"])
+            .refuses(OPERATOR),
         get("/decisions/{id}", "readDecision")
             .says("One decision",
-                "A decision on an action or on a tool call, by its id, and whose it was. For approvers and admins.")
+                "A decision on an action or on a tool call, by its id, whose it was and what it rests on. For approvers and \
+                 admins.")
             .by(Operator)
             .takes(&["DecisionId"])
             .answers(200, "The decision.", of::<CallDecision>(), &[("it", "One", "call_decision")])
